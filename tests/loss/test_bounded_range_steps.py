@@ -9,6 +9,7 @@ import pytest
 import scipy.optimize
 
 import hockeystick as hs
+from enumeration import loss_delta
 
 PARTS = 10  # of an interval of losses: an adversary's intervals start on this lattice
 
@@ -32,11 +33,6 @@ def follow(width, count, policy):
         np.add.at(moved, np.arange(places.size) + top, law * (1.0 - high))
         law = moved[PARTS:-PARTS]
     return places * width / PARTS, law
-
-
-def divergence(losses, law, eps):
-    """Return E_P (1 - e^{eps - L})_+."""
-    return float(law @ np.maximum(-np.expm1(np.minimum(eps - losses, 0.0)), 0.0))
 
 
 def adversary(kind, rng, width, count):
@@ -65,7 +61,7 @@ def test_adaptive_adversaries(width, count):
         losses, law = follow(width, count, adversary(trial % 3, rng, width, count))
         assert law.sum() == pytest.approx(1.0, abs=1e-12)
         for eps, most in upper.items():
-            truth = divergence(losses, law, eps)
+            truth = loss_delta(law, losses, eps)
             assert truth <= most * (1 + 1e-11)
             worst = max(worst, truth / most if most > 0 else 0.0)
     assert worst > 0.5

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-
 import mpmath as mp
 import numpy as np
 import pytest
 
-import effort
 import hockeystick as hs
 
 
-@pytest.mark.parametrize(
-    ("settings", "order"),
-    effort.some_quick(
-        itertools.product(
-            [(0.2, 1e-6), (0.5, 0.999), (1.3, 1e-3), (20.0, 0.5), (300.0, 0.9)], [1.05, 1.3, 2.5, 10.9, 60.5]
-        ),
-        every=6,
-    ),
-)
-def test_rdp_of_sampled_gaussian_between_integers(settings, order):
+@pytest.mark.share(6)
+@pytest.mark.parametrize(("noise", "rate"), [(0.2, 1e-6), (0.5, 0.999), (1.3, 1e-3), (20.0, 0.5), (300.0, 0.9)])
+@pytest.mark.parametrize("order", [1.05, 1.3, 2.5, 10.9, 60.5])
+def test_rdp_of_sampled_gaussian_between_integers(noise, rate, order):
     """Above quadrature, and near it."""
-    noise, rate = settings
     with mp.workdps(20):
         r = 1 / mp.mpf(noise)
         ratio = lambda x: 1 - mp.mpf(rate) + rate * mp.exp(r * x - r * r / 2)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import math
-import pickle
 import random
 
 import mpmath as mp
@@ -14,18 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import effort
 import hockeystick as hs
-
-
-def hockey_stick(p, q, eps):
-    """Return sum max(p - e^eps q, 0)."""
-    return float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
+from enumeration import bracket, ends, hockey_stick
 
 
 def bounds(profile, eps):
     """Return the upper ends of one step in both directions."""
-    return [profile._pair("replace").one_step(forward, False, eps)[1] for forward in (True, False)]
+    return [ends(profile, eps, forward=forward)[1] for forward in (True, False)]
 
 
 def normal_tail(x):
@@ -79,8 +72,7 @@ def test_pure_and_approximate_profiles():
     tv = (math.expm1(0.5) + 2e-6) / (math.exp(0.5) + 1)  # delta(0) of the pair of Kairouz, Oh and Viswanath
     known = hs.PrivacyProfile([0.0, 0.5], [tv, 1e-6])
     for count, eps in ((1, 0.2), (7, 0.9), (7, 3.6)):
-        truth = hs.Accountant().compose(hs.ApproximateDP(0.5, 1e-6), count).delta_bracket(eps)
-        found = hs.Accountant().compose(known, count).delta_bracket(eps)
+        truth, found = (bracket(step, eps, count) for step in (hs.ApproximateDP(0.5, 1e-6), known))
         assert found.upper >= truth.lower
         assert found.upper == pytest.approx(truth.upper, rel=2e-3)
         assert found.lower == pytest.approx(truth.lower, rel=2e-3)
@@ -162,14 +154,14 @@ def normal(mean):
     return lambda x: -0.5 * (x - mean) ** 2 - 0.5 * math.log(2.0 * math.pi)
 
 
-@pytest.mark.parametrize("count", [1, 9])
-def test_densities(count):
+def test_densities():
     """Two normal densities give an estimate close to their closed form, which says that it is one and is not handed out as a bound."""
-    profile = hs.PrivacyProfile.from_densities(normal(0.5), normal(0.0), [-9.0, 9.5])
-    total = hs.Accountant().compose(profile, count)
-    found = total.delta_bracket(1.0)
-    assert found.status == "estimate"
-    assert found.upper == pytest.approx(hs.gdp_delta(0.5 * math.sqrt(count), 1.0), rel=5e-3)
+    profile, count = hs.PrivacyProfile.from_densities(normal(0.5), normal(0.0), [-9.0, 9.5]), 9
+    for number in (1, count):
+        total = hs.Accountant().compose(profile, number)
+        assert total.delta_bracket(1.0).status == "estimate"
+        exact = hs.gdp_delta(0.5 * math.sqrt(number), 1.0)
+        assert total.delta_bracket(1.0).upper == pytest.approx(exact, rel=5e-3)
     assert total.epsilon_bracket(1e-5).status == "estimate"
     assert total.explain(eps=1.0).bracket.status == "estimate"
     assert any("estimate by quadrature" in line for line in total.explain(eps=1.0).assumptions)
@@ -194,42 +186,12 @@ def test_one_sided_densities():
     assert found.upper == pytest.approx(0.5, rel=1e-6)
 
 
-@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
-def test_kept_as_numbers(adjacency):
-    """A profile equals its pickle and what its state and repr rebuild, and answers alike; composing at once or one by one too."""
-    profile = hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 1.0), num_points=50)
-    accountant = hs.Accountant(adjacency).compose(profile, 3)
-    before = accountant.delta(1.0)
-    assert pickle.loads(pickle.dumps(profile)) == profile
-    assert eval(repr(profile), vars(hs.mechanisms)) == profile
-    loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(accountant.state_dict())))
-    assert loaded.ledger == accountant.ledger
-    assert loaded.delta(1.0) == before
-    assert hs.Accountant(adjacency).compose(profile).compose(profile).compose(profile).delta(1.0) == before
-
-
 def test_no_loss_and_no_privacy():
     """A profile of zeros leaks nothing; one that is told apart always has delta 1 at every epsilon."""
     assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [0.0]), 100).delta(0.0) == 0.0
     assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [0.25])).delta(9.0) == pytest.approx(0.25)
     assert hs.PrivacyProfile.from_function(lambda _: 0.0).remove[0] <= 1e-15
     assert hs.Accountant().compose(hs.PrivacyProfile([0.0], [1.0])).delta(600.0) == 1.0
-
-
-def made(remove, add=None, **options):
-    """Return a thunk that samples a function."""
-    return lambda: hs.PrivacyProfile.from_function(remove, add, **options)
-
-
-def densities(p, q, breakpoints=(-9.0, 9.0), **options):
-    """Return a thunk that integrates two densities."""
-    return lambda: hs.PrivacyProfile.from_densities(p, q, breakpoints, **options)
-
-
-def test_breakpoints_that_leave_mass_out():
-    """Ends inside the support are found by the missing mass."""
-    with pytest.raises(ValueError, match=r"exp\(log_q\) is 1-0.0228"):
-        hs.PrivacyProfile.from_densities(normal(-0.5), normal(0.5), [-10.0, 2.5])
 
 
 DIGITS = 720  # masses of 1e-326 are added to 1, and their squares
@@ -352,10 +314,11 @@ def sum_of(profile, law):
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
-@pytest.mark.parametrize("block", effort.some_quick(range(5), every=5))
+@pytest.mark.share(8)
+@pytest.mark.parametrize("block", range(8))
 def test_no_certified_delta_is_below_the_exact_one(block):
     """Profiles of every family: one step in both directions, the sums of the masses, and some composed twice."""
-    assert [fault for seed in range(100 * block, 100 * (block + 1)) for fault in faults(seed)] == []
+    assert [fault for seed in range(60 * block, 60 * (block + 1)) for fault in faults(seed)] == []
 
 
 def test_nearly_straight_through_zero():
@@ -410,35 +373,3 @@ def test_denormal_slopes(seed):
     step = hs.Accountant().compose(hs.PrivacyProfile([0.0, pure], [total, 0.0]))
     assert step.delta(0.999 * pure) > 0.0
     assert step.epsilon(0.0) >= pure
-
-
-BAD = [
-    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.1, 0.2], [0.3, 0.2])),
-    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.0, 0.0], [0.3, 0.2])),
-    (ValueError, "epsilons must increase from 0", lambda: hs.PrivacyProfile([0.0, 700.0], [0.3, 0.2])),
-    (ValueError, r"remove\[1\] must lie in \[0, 1\], not 1.2", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 1.2])),
-    (ValueError, "remove must not rise with epsilon, not by 0.1", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 0.4])),
-    (ValueError, "remove must be as long as epsilons", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3])),
-    (ValueError, "add must begin with the total", lambda: hs.PrivacyProfile([0.0, 1.0], [0.3, 0.1], [0.2, 0.1])),
-    (ValueError, "status must be one of", lambda: hs.PrivacyProfile([0.0], [0.3], None, "sure")),
-    (TypeError, "remove must be a function", made(3.0)),
-    (ValueError, "remove.* must lie in .0, 1., not be nan", made(lambda _: math.nan)),
-    (ValueError, "must lie in .0, 1., not be 2.0", made(lambda _: 2.0)),
-    (ValueError, "must not rise with epsilon, not by", made(lambda eps: 0.4 + 0.01 * math.sin(eps))),
-    (ValueError, "must be convex in e.epsilon; at epsilon", made(lambda eps: max(0.0, 0.5 - 0.1 * eps * eps))),
-    (ValueError, "off by", made(lambda eps: hs.theta(eps, 1.0), lambda eps: hs.theta(eps, 1.1))),  # total variation
-    (ValueError, "accuracy must lie in", made(laplace_curve, accuracy=-1.0)),
-    (ValueError, "tail must lie in", made(laplace_curve, tail=0.5)),
-    (ValueError, "num_points must be", made(laplace_curve, num_points=1)),
-    (ValueError, r"integral of exp\(log_p\) is 1\+1", densities(lambda x: normal(0)(x) + math.log(2), normal(0))),
-    (ValueError, "log_p must be the logarithm of a density", densities(lambda _: math.nan, normal(0))),
-    (ValueError, "breakpoints must be at least two", densities(normal(0), normal(1), (1.0, 0.0))),
-    (ValueError, "tolerance must lie in", densities(normal(0), normal(1), tolerance=0.0)),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "make"), BAD)
-def test_bad_input(error, message, make):
-    """What no mechanism can have is refused, by name and by how much."""
-    with pytest.raises(error, match=message):
-        make()

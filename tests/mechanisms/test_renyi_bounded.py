@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 
 import mpmath as mp
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import effort
 import hockeystick as hs
 from hockeystick import _core
 from hockeystick.accounting import private_selection
@@ -132,8 +129,7 @@ def test_ends_of_the_questions():
     accountant = composed((hs.ZeroConcentratedDP(0.1), 2))
     assert accountant.epsilon(0.0) == math.inf
     assert accountant.delta(math.inf) == 0.0
-    assert accountant.delta(0.0) == 1.0 or accountant.delta(0.0) < 1.0
-    assert 0.0 < accountant.delta(1e3) < 1e-300 or accountant.delta(1e3) <= 5e-324
+    assert 0.0 < accountant.delta(1e3) < 1e-300
     nothing = composed((hs.ZeroConcentratedDP(0.0), 5))
     assert nothing.delta(0.0) == 0.0
     assert nothing.epsilon(0.0) == 0.0
@@ -222,24 +218,6 @@ def test_selection_of_pure_steps():
     assert 0.5 < found <= 3 * 0.5 + 0.1
 
 
-def test_kept_as_numbers():
-    """The three kinds equal their pickles, their repr and their state through JSON; counts add up."""
-    kinds = [
-        hs.ZeroConcentratedDP(0.25),
-        hs.RenyiDP([2.0, 4.0], [0.1, 0.3]),
-        hs.PrivateSelection(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 100, 8.0),
-        hs.PrivateSelection(hs.Gaussian(3.0), 1, 8.0, 0.5),
-    ]
-    for kind in kinds:
-        assert pickle.loads(pickle.dumps(kind)) == kind
-        assert eval(repr(kind), vars(hs.mechanisms)) == kind
-        for adjacency in ("add_or_remove",) if "Poisson" in repr(kind) else ("add_or_remove", "replace"):
-            accountant = composed((kind, 4), adjacency=adjacency)
-            loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(accountant.state_dict(), allow_nan=False)))
-            assert loaded.epsilon(1e-5) == accountant.epsilon(1e-5)
-            assert composed(*[(kind, 1)] * 4, adjacency=adjacency).epsilon(1e-5) == accountant.epsilon(1e-5)
-
-
 def test_filters_and_budgets_take_them():
     """A Renyi filter charges the divergence, and an accountant counts what remains."""
     step = hs.ZeroConcentratedDP(0.0099)
@@ -248,51 +226,6 @@ def test_filters_and_budgets_take_them():
     assert (
         hs.Accountant().compose(step, left).epsilon(1e-5) <= 1.0 < hs.Accountant().compose(step, left + 1).epsilon(1e-5)
     )
-
-
-def refused(query):
-    """Return a thunk over an accountant with a run of zCDP."""
-    return lambda: query(hs.ZeroConcentratedDP(0.1))
-
-
-BAD = [
-    (ValueError, "rho must be non-negative", lambda: hs.ZeroConcentratedDP(-0.1)),
-    (ValueError, "rho must be non-negative", lambda: hs.ZeroConcentratedDP(math.inf)),
-    (ValueError, "xi must be non-negative", lambda: hs.ZeroConcentratedDP(0.1, -1.0)),
-    (ValueError, "delta must lie", lambda: hs.ZeroConcentratedDP(0.1, delta=1.0)),
-    (ValueError, "orders must increase", lambda: hs.RenyiDP([2.0, 2.0], [0.1, 0.2])),
-    (ValueError, "orders must increase", lambda: hs.RenyiDP([0.5], [0.1])),
-    (ValueError, "divergences must be as long", lambda: hs.RenyiDP([2.0, 3.0], [0.1])),
-    (ValueError, r"divergences\[0\] must be non-neg", lambda: hs.RenyiDP([2.0], [-0.1])),
-    (ValueError, "must not fall, not by 0.1 from order 2 to 3", lambda: hs.RenyiDP([2.0, 3.0], [0.2, 0.1])),
-    (TypeError, "cumulant must be a function", lambda: hs.RenyiDP.from_cumulant(1.0)),
-    (ValueError, "cumulant.0. must be 0.*not 0.1", lambda: hs.RenyiDP.from_cumulant(lambda s: (0.1 + s) * (s + 1))),
-    (ValueError, "cumulant.-1. must be 0.*not -0.5", lambda: hs.RenyiDP.from_cumulant(lambda s: 0.5 * s)),
-    (ValueError, "must be convex; at", lambda: hs.RenyiDP.from_cumulant(lambda s: math.sin(s) * (s + 1))),
-    (ValueError, "must be convex; at 0 it is", lambda: hs.RenyiDP.from_cumulant(lambda s: -0.1 * s * (s + 1))),
-    (
-        ValueError,
-        "cumulant.*must be non-negative, not nan",
-        lambda: hs.RenyiDP.from_cumulant(lambda s: 0.0 if s in (0.0, -1.0) else math.nan),
-    ),
-    (ValueError, "largest_order must lie in", lambda: hs.RenyiDP.from_cumulant(abs, largest_order=1.0)),
-    (TypeError, "mechanism must be one of", lambda: hs.PrivateSelection(3, 1, 2.0)),
-    (ValueError, "count must be", lambda: hs.PrivateSelection(hs.Gaussian(1.0), 0, 2.0)),
-    (ValueError, "mean must be positive", lambda: hs.PrivateSelection(hs.Gaussian(1.0), 1, 0.0)),
-    (ValueError, "mean must lie in .1", lambda: hs.PrivateSelection(hs.Gaussian(1.0), 1, 0.5, 1.0)),
-    (ValueError, "shape must lie in", lambda: hs.PrivateSelection(hs.Gaussian(1.0), 1, 2.0, -1.0)),
-    (ValueError, "mean must be at most", lambda: composed((hs.PrivateSelection(hs.Gaussian(1.0), 1, 1e9, -0.999), 1))),
-    (ValueError, "must have a dominating pair", refused(hs.PrivacyLossDistribution.from_mechanism)),
-    (ValueError, "must have a dominating pair", refused(lambda step: hs.PoissonSampled(step, 0.1))),
-    (ValueError, "use engine='auto'", refused(lambda step: hs.Accountant(engine="pld").compose(step).delta(1.0))),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "make"), BAD)
-def test_bad_input(error, message, make):
-    """What is outside the domain, or not known of such a mechanism, is refused by name."""
-    with pytest.raises(error, match=message):
-        make()
 
 
 SAMPLED = {  # what federated learning samples, and the adjacency
@@ -310,8 +243,8 @@ SAMPLED = {  # what federated learning samples, and the adjacency
 }
 
 
-@pytest.mark.share(4)
-@pytest.mark.parametrize("name", effort.all_but_slow(SAMPLED, "one more record", "with replacement", "truncated"))
+@pytest.mark.share(8)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_samples_in_selections_and_mixed_ledgers(name):
     """The best of several runs costs more than one run, and not much more than ten; beside zCDP, epsilon is at least that without it."""
     step, adjacency = SAMPLED[name]

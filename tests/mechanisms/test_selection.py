@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 import pairs
+from enumeration import directions, hockey_stick, loss_delta
 
 RANGES = [1e-4, 0.3, 1.0, 5.0, 40.0]
 
@@ -30,11 +31,6 @@ def laws(epsilon, scores, moved):
     """Return the output distributions of the exponential mechanism of sensitivity 1 on two score vectors."""
     weights = [np.exp(0.5 * epsilon * (np.array(s) - max(s))) for s in (scores, moved)]
     return [w / w.sum() for w in weights]
-
-
-def hockey_stick(p, q, eps):
-    """Return sum max(p - e^eps q, 0)."""
-    return float(np.maximum(np.asarray(p) - math.exp(eps) * np.asarray(q), 0.0).sum())
 
 
 @pytest.mark.parametrize("width", RANGES)
@@ -100,7 +96,7 @@ def test_three_steps_with_intervals_of_their_own():
             laws_p = np.outer(laws_p, [high, 1 - high]).ravel()
             losses = np.add.outer(losses, [t, t - 1.0]).ravel()
         for eps, bound in upper.items():
-            truth = float(laws_p @ np.maximum(-np.expm1(np.minimum(eps - losses, 0.0)), 0.0))
+            truth = loss_delta(laws_p, losses, eps)
             assert truth <= bound
             largest[eps] = max(largest[eps], truth)
     assert all(largest[eps] > 0.6 * upper[eps] for eps in upper)
@@ -117,17 +113,20 @@ def test_pld_agrees_with_sampling_of_the_loss():
         law = np.convolve(law, step)
     centres = (np.arange(law.size) - (law.size - 1) / 2) * (edges[1] - edges[0])
     for eps in (0.5, 2.0, 4.0):
-        truth = float(law @ np.maximum(-np.expm1(np.minimum(eps - centres, 0.0)), 0.0))
+        truth = loss_delta(law, centres, eps)
         found = hs.Accountant(engine="pld").compose(hs.ExponentialMechanism(width), n).delta_bracket(eps)
         assert found.lower < truth * (1 + 1e-4)
         assert truth * (1 - 1e-4) <= found.upper <= truth * (1 + 2e-3)
 
 
-@pytest.mark.parametrize("order", [1.0, 1.2, 2.0, 17.0, 1000.0])
-@pytest.mark.parametrize("width", [0.001, 0.5, 3.0, 40.0])
+@pytest.mark.share(3)
+@pytest.mark.parametrize("order", [1.0, 1.001, 1.2, 2.0, 7.0, 17.0, 1000.0])
+@pytest.mark.parametrize("width", [0.001, 0.1, 0.5, 3.0, 6.0, 40.0])
 def test_renyi_divergence_is_the_supremum(width, order):
-    """The Renyi bound is the largest over t of the two-point pairs, and below order width^2/8."""
-    found = hs.Accountant().compose(hs.ExponentialMechanism(width)).rdp(order)
+    """The Renyi bound is the largest over t of the two-point pairs, and below order width^2/8, which zCDP has, too."""
+    ledger = hs.Accountant("replace").compose(hs.ExponentialMechanism(width))
+    found, rho = ledger.rdp(order), hs.zcdp_rho(ledger)
+    assert width**2 / 8 <= rho <= width**2 / 8 * (1 + 1e-12)
     with mp.workdps(40):
         values = []
         for k in range(1, 300):
@@ -139,8 +138,8 @@ def test_renyi_divergence_is_the_supremum(width, order):
                 less = mp.mpf(order) - 1
                 values.append(mp.log(high * mp.exp(less * t) + (1 - high) * mp.exp(less * (t - width))) / less)
         truth = max(values)
-    assert found >= truth
-    assert found <= float(truth) * (1 + 5e-3)
+    assert truth <= found <= float(truth) * (1 + 5e-3)
+    assert truth <= order * rho
     assert found <= order * width**2 / 8 * (1 + 2e-6)
 
 
@@ -184,7 +183,7 @@ def test_sampled_selection():
     sampled = hs.PoissonSampled(hs.ExponentialMechanism(1.0), 0.1)
     for eps in (0.0, 0.3, 0.8):
         amplified = math.log1p(0.1 * math.expm1(eps))
-        found = hs.Accountant().compose(sampled).explain(eps=amplified).directions["remove"].upper
+        found = directions(sampled, amplified)[0].upper
         assert found == pytest.approx(0.1 * whole.delta(eps), rel=1e-9)
 
 
@@ -193,24 +192,6 @@ def test_sampled_selection():
 def test_largest_loss(mechanism, adjacency):
     """At delta = 0 epsilon is the sum of the epsilons."""
     assert hs.Accountant(adjacency).compose(mechanism, 3).epsilon(0.0) == pytest.approx(2.1, rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", [hs.ExponentialMechanism, hs.PermuteAndFlip])
-@pytest.mark.parametrize(
-    ("error", "epsilon"),
-    [
-        (ValueError, 0.0),
-        (ValueError, -1.0),
-        (ValueError, 601.0),
-        (ValueError, math.nan),
-        (TypeError, "1"),
-        (TypeError, True),
-    ],
-)
-def test_bad_epsilon(kind, error, epsilon):
-    """An epsilon outside (0, 600] is refused by name."""
-    with pytest.raises(error, match="epsilon must"):
-        kind(epsilon)
 
 
 @pytest.mark.share(3)
@@ -226,60 +207,6 @@ def test_many_steps_with_one_interval(width, count):
             high = math.expm1(width * share - width) / math.expm1(-width)
             k = np.arange(count + 1)
             loss = k * width * share + (count - k) * width * (share - 1)
-            law = scipy.stats.binom.logpmf(k, count, high)
-            worst = max(worst, float(np.sum(np.exp(law) * np.maximum(-np.expm1(np.minimum(eps - loss, 0.0)), 0.0))))
+            worst = max(worst, loss_delta(scipy.stats.binom.pmf(k, count, high), loss, eps))
         assert worst <= upper * (1 + 1e-12)
         assert upper < 1.0
-
-
-@pytest.mark.parametrize("width", [1e-3, 0.1, 1.0, 6.0])
-def test_renyi_divergences_of_two_points(width):
-    """Two points at the ends of an interval have divergences of at most order width^2/8, and of at most rdp."""
-    bound = hs.Accountant("replace").compose(hs.ExponentialMechanism(width))
-    rho = hs.zcdp_rho(bound)
-    assert width**2 / 8 <= rho <= width**2 / 8 * (1 + 1e-12)
-    with mp.workdps(40):
-        for order in (1.001, 1.5, 2.0, 7.0, 64.0, 1000.0):
-            for t in np.linspace(0.01, 0.99, 25) * width:
-                high = mp.expm1(mp.mpf(t) - width) / mp.expm1(-mp.mpf(width))
-                s = mp.mpf(order) - 1
-                truth = mp.log(high * mp.exp(s * t) + (1 - high) * mp.exp(s * (mp.mpf(t) - width))) / s
-                assert truth <= bound.rdp(order)
-                assert truth <= order * rho
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("noise", ["exponential", "laplace"])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
-def test_noisy_maximum_is_below_laplace(noise, epsilon):
-    """Sets of several candidates, by quadrature of the maxima: never above the pair; two candidates with exponential noise reach it."""
-    rng, x = np.random.default_rng(3), np.linspace(-60 / epsilon, 80 / epsilon, 40_001)
-    rate = epsilon / 2
-
-    def law_of_maximum(scores):  # the distribution function on x
-        z = x[:, None] - scores[None, :]
-        each = (
-            -np.expm1(-rate * np.maximum(z, 0))
-            if noise == "exponential"
-            else np.where(z < 0, np.exp(rate * np.minimum(z, 0)) / 2, 1 - np.exp(-rate * np.maximum(z, 0)) / 2)
-        )
-        return each.prod(axis=1)
-
-    def chance(inside, outside):  # that the maximum inside is the larger one
-        steps, middle = np.diff(law_of_maximum(inside)), law_of_maximum(outside)
-        return float(np.sum(steps * (middle[1:] + middle[:-1]) / 2))
-
-    bound = hs.Accountant("replace").compose(hs.PermuteAndFlip(epsilon))
-    for trial in range(40):
-        size = 1 if trial < 10 else 3
-        inside, outside = rng.uniform(-6, 6, (2, size))
-        p, q = chance(inside + 1, outside - 1), chance(inside, outside)
-        for share in (0.0, 0.2, 0.5, 0.8):
-            assert p - math.exp(share * epsilon) * q <= bound.delta(share * epsilon) * (1 + 1e-6) + 1e-6
-    if noise == "laplace":
-        return
-    best = max(
-        chance(np.array([1.0]), np.array([gap - 1.0])) - chance(np.array([0.0]), np.array([gap]))
-        for gap in np.linspace(-2, 4, 121)
-    )
-    assert best == pytest.approx(bound.delta(0.0), rel=1e-3)

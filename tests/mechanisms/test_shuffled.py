@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import effort
 import hockeystick as hs
 from hockeystick import isrl
 
@@ -52,9 +51,10 @@ def upper(mechanism, eps, count=1):
     return hs.Accountant("replace").compose(mechanism, count).delta(eps)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("epsilon0", "num_users", "randomizer"),
-    effort.some_quick(itertools.product([0.1, 1.0, 4.0], [1, 2, 7, 60], ["any", "randomized_response"]), every=5),
+    [*itertools.product([0.1, 1.0, 4.0], [1, 2, 7, 60], ["any", "randomized_response"])],
 )
 def test_one_round_is_the_pair_of_clones(epsilon0, num_users, randomizer):
     """Delta is at least that of the sum over all counts, and above it by the grid alone."""
@@ -90,11 +90,8 @@ def test_many_users_are_close_to_the_sum():
 
 def test_one_user_has_a_local_report():
     """Behind nobody a report leaks what it leaks: the pair of epsilon0-DP."""
-    alone = hs.Accountant("replace").compose(hs.Shuffled(1.3, 1), 4)
-    local = hs.Accountant("replace").compose(hs.ApproximateDP(1.3, 0.0), 4)
     for eps in (0.0, 1.0, 3.0, 5.0):
-        assert local.delta(eps) <= alone.delta(eps) * (1 + 1e-9)
-        assert alone.delta(eps) <= local.delta(eps) * (1 + 1e-9)
+        assert upper(hs.Shuffled(1.3, 1), eps, 4) == pytest.approx(upper(hs.ApproximateDP(1.3, 0.0), eps, 4), rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
@@ -158,9 +155,7 @@ def test_rounds_are_a_convolution():
             math.prod(masses[i] for i in which) * max(-math.expm1(eps - sum(losses[i] for i in which)), 0.0)
             for which in itertools.product(range(len(masses)), repeat=3)
         )
-        found = hs.Accountant("replace").compose(hs.Shuffled(1.0, 4), 3).delta_bracket(eps)
-        assert truth <= found.upper * (1 + 1e-12)
-        assert found.upper <= truth * (1 + 3e-3)
+        assert truth * (1 - 1e-12) <= upper(hs.Shuffled(1.0, 4), eps, 3) <= truth * (1 + 3e-3)
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
@@ -181,22 +176,3 @@ def test_more_users_hide_better():
     assert found[0] <= 2.0 < found[0] + 1e-4
     known = hs.Accountant("replace").compose(hs.Shuffled(2.0, 10**4, "randomized_response")).epsilon(1e-6)
     assert known < found[4]
-
-
-BAD = [
-    (ValueError, "epsilon0 must lie in", lambda: hs.Shuffled(0.0, 10)),
-    (ValueError, "epsilon0 must lie in", lambda: hs.Shuffled(20.5, 10)),
-    (TypeError, "epsilon0 must be a real", lambda: hs.Shuffled("1", 10)),
-    (ValueError, "num_users must be", lambda: hs.Shuffled(1.0, 0)),
-    (ValueError, "num_users must be at most", lambda: hs.Shuffled(1.0, 10**11)),
-    (TypeError, "num_users must be an integer", lambda: hs.Shuffled(1.0, 10.0)),
-    (ValueError, "randomizer must be one of", lambda: hs.Shuffled(1.0, 10, "laplace")),
-    (ValueError, "a report is replaced", lambda: hs.Accountant().compose(hs.Shuffled(1.0, 10))),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "make"), BAD)
-def test_bad_input(error, message, make):
-    """What is outside the domain is refused by name."""
-    with pytest.raises(error, match=message):
-        make()

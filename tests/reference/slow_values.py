@@ -91,9 +91,35 @@ def discrete_noise_delta(kind: str, scale: float, moved: int, rate: float, forwa
         return mp.fsum(max(a - ratio * b, 0) for a, b in zip(high, low, strict=True))
 
 
+def gaussian_beside_laplace_delta(sigma: float, scale: float, rate: float, eps: float) -> mp.mpf:
+    """Return delta of Gaussian and Laplace noise released from one Poisson sample, the larger of both directions.
+
+    The Gaussian's divergence is integrated over the Laplace losses, whose masses under P are 1/2 at r, e^-r/2 at -r, and e^{(t - r)/2}/4 between.
+    """
+    with mp.workdps(40):
+        mu, r, q, eps = 1 / mp.mpf(sigma), 1 / mp.mpf(scale), mp.mpf(rate), mp.mpf(eps)
+
+        def theta(x: mp.mpf) -> mp.mpf:
+            return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
+
+        def whole(x: mp.mpf) -> mp.mpf:
+            middle = mp.quad(lambda t: mp.exp((t - r) / 2) / 4 * theta(x - t), mp.linspace(-r, r, 17))
+            return theta(x - r) / 2 + mp.exp(-r) / 2 * theta(x + r) + middle
+
+        removed, inside = q * whole(mp.log(1 + mp.expm1(eps) / q)), 1 + mp.expm1(-eps) / q
+        added = (1 - mp.exp(eps) * (1 - q)) * whole(-mp.log(inside)) if inside > 0 else mp.mpf(0)
+        return max(removed, added)
+
+
 FUNCTIONS: dict[str, Callable[..., mp.mpf]] = {
     function.__name__: function
-    for function in (renyi_of_sampled_gaussian, largest_loss_on_a_ball, replaced_gaussian_delta, discrete_noise_delta)
+    for function in (
+        renyi_of_sampled_gaussian,
+        largest_loss_on_a_ball,
+        replaced_gaussian_delta,
+        discrete_noise_delta,
+        gaussian_beside_laplace_delta,
+    )
 }
 SAMPLED_GAUSSIANS = [(1.0, 0.01), (0.8, 0.3), (3.0, 1e-4)]  # noise multiplier and rate
 BALLS = [(1.0, 1.0), (0.3, 1.0), (2.0, 1.0), (4.0, 3.5), (0.01, 0.02)]  # half the distance of the means, and the radius
@@ -106,6 +132,8 @@ DISCRETE = [
     ("laplace", 3.0, 4),
 ]
 DISCRETE_EPS = (-0.5, 0.0, 0.0113, 0.2, 0.73, 2.1, 4.9, 11.3)
+GAUSSIANS_BESIDE_LAPLACE = [(1.0, 2.0, 0.1), (0.7, 5.0, 0.3), (4.0, 4.0, 0.01), (10.0, 20.0, 0.05)]
+EPS_BESIDE_LAPLACE = (0.0, 0.001, 0.1, 0.5, 1.0, 4.0)
 CASES: dict[str, list[tuple]] = {
     "renyi_of_sampled_gaussian": [
         (1 / noise, rate, order, forward)
@@ -120,6 +148,9 @@ CASES: dict[str, list[tuple]] = {
         for (kind, scale, sensitivity), (times, rate), forward, eps in itertools.product(
             DISCRETE, ((1, 1.0), (2, 1.0), (1, 0.03)), (True, False), DISCRETE_EPS
         )
+    ],
+    "gaussian_beside_laplace_delta": [
+        (*noise, eps) for noise, eps in itertools.product(GAUSSIANS_BESIDE_LAPLACE, EPS_BESIDE_LAPLACE)
     ],
 }
 

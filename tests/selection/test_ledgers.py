@@ -22,11 +22,3 @@ def test_the_statement_can_be_made_again(choice):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec("\n".join(line.strip() for line in lines.splitlines()), {})  # noqa: S102
     assert printed.getvalue().strip() == str(statement).strip()
-
-
-@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
-def test_an_allocated_choice_without_a_lower_end(adjacency):
-    """A random allocation of what has no lower end has none either, and both ends are told."""
-    for choice in (selection.OptimalPartitions(1.0, 1e-5, 3), selection.ThresholdedPartitions(hs.Laplace(2.0), 25.0)):
-        found = hs.Accountant(adjacency).compose(hs.RandomAllocation(choice, 10)).delta_bracket(0.5)
-        assert found.lower == 0.0 < found.upper < 1.0

@@ -11,6 +11,7 @@ import pytest
 from scipy.special import log_ndtr
 
 import hockeystick as hs
+from enumeration import hockey_stick
 from hockeystick.selection import gaussian_votes, votes_epsilon, votes_renyi
 
 X = np.linspace(-14.0, 14.0, 2801)
@@ -120,7 +121,7 @@ def test_the_guarantee_is_gaussian():
             for moved in changed(votes):
                 q = np.exp(log_law(moved, noise))
                 for eps in (0.0, 0.3 / noise, 1.0 / noise, 2.0 / noise):
-                    assert np.maximum(p - math.exp(eps) * q, 0.0).sum() <= ledger.delta(eps) + 1e-9
+                    assert hockey_stick(p, q, eps) <= ledger.delta(eps) + 1e-9
 
 
 def test_many_queries():
@@ -156,20 +157,3 @@ def test_it_is_no_mechanism():
         hs.Accountant().compose(found)
     with pytest.raises(TypeError):
         found + 1.0
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: votes_renyi([3.0], 1.0, [2.0]), ValueError, "votes must be of shape"),
-        (lambda: votes_renyi([3.0, -1.0], 1.0, [2.0]), ValueError, r"votes\[1\] must"),
-        (lambda: votes_renyi([3.0, 1.0], 0.0, [2.0]), ValueError, "noise must be positive"),
-        (lambda: votes_renyi([3.0, 1.0], 1.0, [1.0]), ValueError, "orders must lie in"),
-        (lambda: votes_epsilon([3.0, 1.0], 1.0, 0.0), ValueError, "delta must lie in"),
-        (lambda: gaussian_votes("1"), TypeError, "noise must be a real number"),
-    ],
-)
-def test_refused(call, error, words):
-    """Numbers outside their domains are named."""
-    with pytest.raises(error, match=words):
-        call()

@@ -167,7 +167,11 @@ REJECTED = {
         r"users_per_step must be at most users \(1000\), not 1001",
         lambda: parameters(users_per_step=1001),
     ),
-    "too large a group": (ValueError, "group_size must be at most 1000", lambda: parameters(records_per_user=1001)),
+    "too large a group": (
+        ValueError,
+        r"group_size must be at most .*\(1000\)",
+        lambda: parameters(records_per_user=1001),
+    ),
     "no noise": (ValueError, "noise_multiplier must be positive", lambda: parameters(noise_multiplier=0.0)),
     "no steps": (ValueError, "steps must be an integer", lambda: parameters(steps=0)),
     "no room": (ValueError, "most must be an integer", lambda: bound_owners([["a"]], 0)),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
+from hockeystick._checks import Domain, scalar
 from hockeystick._checks.shown import shown
-from hockeystick._core import Pair
+from hockeystick._core import Pair, as_one
 from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
 
 LARGEST_ORDER = 1e5  # the binomial sum of accounting/renyi_divergence.py has as many terms
@@ -67,23 +68,28 @@ class Mechanism:
 
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
     _has_pair: ClassVar[bool] = True  # else only bounds of Renyi divergences are known
+    _assumes: ClassVar[tuple[str, ...]] = ()  # what must be true of every step of the class
 
     def _set(self, **values: Any) -> None:
         """Put checked values in the place of those that were given; only before anybody else sees the mechanism, which then never changes."""
         vars(self).update(values)
 
-    def _check(self, **checks: Callable[[str, Any], Any]) -> None:
-        """Check the arguments of these names in their order, each by a function of its name and value."""
+    def _check(self, **checks: Callable[[str, Any], Any] | Domain) -> None:
+        """Check the arguments of these names in their order, each by a function of its name and value, or for the domain of a number."""
         for name, check in checks.items():
-            self._set(**{name: check(name, getattr(self, name))})
+            value = getattr(self, name)
+            self._set(**{name: scalar(name, value, *check) if isinstance(check, tuple) else check(name, value)})
 
     def _pair(self, adjacency: Adjacency) -> Pair:
         """Return the pair that dominates one step, or raise ValueError if none is known for this adjacency."""
-        raise NotImplementedError
+        return as_one(self._pairs(adjacency), upper=True)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
-        """Return the releases of one step, for the upper or the lower end of what it leaks."""
-        del upper  # most pairs are exact
+        """Return the releases of one step, for the upper or the lower end of what it leaks.
+
+        A mechanism defines this, or `_pair` if that is exact, as most are.
+        """
+        del upper
         return [(self._pair(adjacency), 1.0)]
 
     def _mixed_failure(self) -> tuple[float, Mechanism]:
@@ -92,7 +98,7 @@ class Mechanism:
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step for its numbers to hold, in words; what it is made of says its own."""
-        return []
+        return list(self._assumes)
 
     def premises(self, adjacency: Adjacency = "add_or_remove") -> Premises:
         """Return what the numbers of one step rest on.
@@ -112,17 +118,12 @@ class Mechanism:
         ValueError
             If nothing is known of the mechanism under this adjacency.
         """
-        own = Premises(
-            adjacency,
-            attained=self._attains(adjacency),
-            failure=self._mixed_failure()[0],
-            assumptions=tuple(self.assumptions()),
-            status=self.status,
-        )
-        return joined(adjacency, (own, *(part._words(adjacency) for part in self._parts())))
+        failure, attained = self._mixed_failure()[0], self._attains(adjacency)
+        own = Premises(adjacency, attained=attained, failure=failure, status=self.status)
+        return joined(adjacency, (own, self._words(adjacency)))
 
     def _words(self, adjacency: Adjacency) -> Premises:
-        """Return the premises of a part, which say nothing of what the whole attains."""
+        """Return what must be true of it and of its parts, which says nothing of what it attains."""
         own = Premises(adjacency, assumptions=tuple(self.assumptions()))
         return joined(adjacency, (own, *(part._words(adjacency) for part in self._parts())))
 

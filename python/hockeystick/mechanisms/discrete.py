@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import hockeystick._core as core
-from hockeystick._checks import count_scalar, distribution, probability_scalar, scalar
+from hockeystick._checks import PROBABILITY, count_scalar, distribution
 from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import Adjacency, Mechanism, refuse
 
@@ -39,7 +39,7 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(noise_parameter=probability_scalar)
+        self._check(noise_parameter=PROBABILITY)
         self._set(num_buckets=count_scalar("num_buckets", self.num_buckets, 2))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
@@ -69,15 +69,11 @@ class ApproximateDP(Mechanism):
     epsilon: float
     delta: float
     _for_one_adjacency: ClassVar[bool] = True
+    _assumes: ClassVar[tuple[str, ...]] = ("the guarantee of ApproximateDP holds for this adjacency",)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._set(epsilon=scalar("epsilon", self.epsilon, lambda x: 0 <= x <= 600, "lie in [0, 600]"))
-        self._check(delta=probability_scalar)
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["the guarantee of ApproximateDP holds for this adjacency"]
+        self._check(epsilon=(lambda x: 0 <= x <= 600, "lie in [0, 600]"), delta=PROBABILITY)
 
     def _mixed_failure(self) -> tuple[float, ApproximateDP]:
         return self.delta, ApproximateDP(self.epsilon, 0.0)
@@ -107,6 +103,7 @@ class Discrete(Mechanism):
     p: Sequence[float]
     q: Sequence[float]
     _for_one_adjacency: ClassVar[bool] = True
+    _assumes: ClassVar[tuple[str, ...]] = ("the guarantee of Discrete holds for this adjacency",)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -114,10 +111,6 @@ class Discrete(Mechanism):
         if len(self.p) != len(self.q):
             msg = f"q must be as long as p ({len(self.p)}), not of length {len(self.q)}"
             raise ValueError(msg)
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["the guarantee of Discrete holds for this adjacency"]
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
@@ -152,6 +145,7 @@ class DiscretePairs(Mechanism):
     remove: Discrete
     add: Discrete
     _for_one_adjacency: ClassVar[bool] = True
+    _assumes: ClassVar[tuple[str, ...]] = ("the guarantee of DiscretePairs holds for this adjacency",)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -159,10 +153,6 @@ class DiscretePairs(Mechanism):
             if not isinstance(getattr(self, name), Discrete):
                 msg = f"{name} must be Discrete, not {shown(getattr(self, name))}"
                 raise TypeError(msg)
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["the guarantee of DiscretePairs holds for this adjacency"]
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import hockeystick._core as core
-from hockeystick._checks import boolean_scalar, choice, scalar
+from hockeystick._checks import DELTA, boolean_scalar, choice
 from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import (
     ADJACENCIES,
@@ -85,7 +85,7 @@ class Dominating(Mechanism):
             if not isinstance(getattr(self, name), str):
                 msg = f"{name} must be a text, not {shown(getattr(self, name))}"
                 raise TypeError(msg)
-        self._set(failure=scalar("failure", self.failure, lambda x: 0 <= x < 1, "lie in [0, 1)"))
+        self._check(failure=DELTA)
         if self.adjacency is not None:
             self._set(adjacency=choice("adjacency", self.adjacency, ADJACENCIES, ALSO_CALLED))
         self._check(grouped=boolean_scalar)
@@ -160,9 +160,6 @@ class Dominating(Mechanism):
         if upper:
             return self.mechanism._pairs(adjacency)
         return [(core.nothing(), 1.0)] if self.attained is None else self.attained._pairs(adjacency, upper=False)
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return core.as_one(self._pairs(adjacency), upper=True)
 
 
 def _alike(one: object, other: object) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import count_scalar, distribution, positive_scalar, probability_scalar, real, vector
+from hockeystick._checks import at_most, count_scalar, distribution, positive_scalar, probability_scalar, real, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
@@ -52,6 +52,9 @@ class MixtureOfGaussians(Mechanism):
     noise_multiplier: float
     sensitivities: Sequence[float]
     probabilities: Sequence[float]
+    _assumes: ClassVar[tuple[str, ...]] = (
+        "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret",
+    )
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -138,42 +141,23 @@ class MixtureOfGaussians(Mechanism):
         (0.0, 2.0, 4.0)
         """
         size = _group_size(group_size)
-        dataset, batch = (
-            count_scalar("dataset_size", dataset_size),
-            count_scalar("batch_size", batch_size),
-        )
-        if batch > dataset - size:
-            msg = f"batch_size must be at most dataset_size less group_size ({dataset - size}), not {batch}"
-            raise ValueError(msg)
+        dataset, batch = count_scalar("dataset_size", dataset_size), count_scalar("batch_size", batch_size)
+        at_most("batch_size", batch, "dataset_size less group_size", dataset - size)
         shares = group_in_batch(size, dataset, batch)
         most = min(size, batch)
         probabilities = np.maximum(shares[: most + 1], LEAST_PROBABILITY).tolist()
         return cls(noise_multiplier, [2.0 * k for k in range(most + 1)], probabilities)
 
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            "mixture: every step draws its choice of sensitivity anew, as the probabilities say, and the choice is secret"
-        ]
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return self._mixture(adjacency, upper=True)
-
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
-        return [(self._mixture(adjacency, upper=upper), 1.0)]
-
-    def _mixture(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         if adjacency != "add_or_remove":
             raise refuse(
                 self, adjacency, "the pair is that of a record added or removed; use adjacency='add_or_remove'"
             )
         choices = list(self.sensitivities), list(self.probabilities)
-        return core.mixture_of_gaussians(self.noise_multiplier, *choices, upper)
+        return [(core.mixture_of_gaussians(self.noise_multiplier, *choices, upper), 1.0)]
 
 
 def _group_size(value: int) -> int:
     size = count_scalar("group_size", value)
-    if size > LARGEST_GROUP:
-        msg = f"group_size must be at most {LARGEST_GROUP}, not {size}"
-        raise ValueError(msg)
+    at_most("group_size", size, "the largest supported", LARGEST_GROUP)
     return size

@@ -275,11 +275,6 @@ def sum_of_discrete_gaussians(sigma: float, number: int) -> Law:
         power = convolved(power, power)
 
 
-def outcomes_of_sum(sigma: float, number: int) -> float:
-    """Return about how many outcomes `sum_of_discrete_gaussians` has."""
-    return 2.0 * math.sqrt(2.0 * DEPTH * number) * sigma + 3.0
-
-
 def convolved(a: Law, b: Law) -> Law:
     """Return the law of a sum of two."""
     error = (min(a.low.size, b.low.size) + 4) * UNIT
@@ -311,11 +306,6 @@ def _skellam_reach(variance: float) -> int:
     while reach * math.asinh(reach / variance) + variance - math.hypot(variance, reach) < DEPTH:
         reach *= 1.01
     return math.ceil(reach)
-
-
-def skellam_outcomes(variance: float) -> float:
-    """Return about how many outcomes `skellam` has."""
-    return 2.0 * _skellam_reach(variance) + 1.0
 
 
 @lru_cache(maxsize=32)

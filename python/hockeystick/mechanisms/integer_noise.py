@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import hockeystick._core as core
-from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick._checks import POSITIVE, Domain, at_most, count_scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.mechanisms import integer_laws
 from hockeystick.mechanisms.base import SENSITIVITY, Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.integer_laws import Law, dominating_pair, first_vector, largest_vectors, squared_norm
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
+SIGMA: Domain = (lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]")  # of discrete Gaussian noise
 MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outcome of the pair
 
 
@@ -45,8 +47,8 @@ class DiscreteGaussian(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._set(sigma=scalar("sigma", self.sigma, lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]"))
-        self._set(sensitivity=_sensitivity(self.sensitivity, 10**9))
+        self._check(sigma=SIGMA, sensitivity=count_scalar)
+        at_most("sensitivity", self.sensitivity, "the largest supported", 10**9)
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.discrete_gaussian(self.sigma, float(_moved(self.sensitivity, adjacency)))
@@ -81,22 +83,14 @@ class DiscreteLaplace(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(parameter=positive_scalar)
-        self._set(sensitivity=_sensitivity(self.sensitivity, MOST_OUTCOMES))
+        self._check(parameter=POSITIVE, sensitivity=count_scalar)
+        at_most("sensitivity", self.sensitivity, "the largest supported", MOST_OUTCOMES)
         if self.parameter * self.sensitivity > 300.0:
             msg = f"parameter times sensitivity must be at most 300, not {self.parameter * self.sensitivity}"
             raise ValueError(msg)
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.discrete_laplace(self.parameter, float(_moved(self.sensitivity, adjacency)))
-
-
-def _sensitivity(value: int, most: int) -> int:
-    sensitivity = count_scalar("sensitivity", value)
-    if sensitivity > most:
-        msg = f"sensitivity must be at most {most}, not {sensitivity}"
-        raise ValueError(msg)
-    return sensitivity
 
 
 def _moved(sensitivity: int, adjacency: Adjacency) -> int:
@@ -111,25 +105,19 @@ WIDE = 1e3  # a sigma beyond which the table of a coordinate takes a second
 class IntegerNoise(RenyiMechanism):
     """Noise on each coordinate of a vector of integers, independently, all of one log-concave law.
 
-    Its Renyi divergences are bounded always. Where a pair is known too, for both adjacencies, an instance has `_has_pair`.
+    Its Renyi divergences are bounded always. Where a pair is known too, for both adjacencies, `_has_pair` is true.
     """
 
     sensitivity: float
     dimension: int | None
+    _assumes: ClassVar[tuple[str, ...]] = (
+        "the query is a vector of integers, and its noise is sampled exactly, as integers, afresh for every coordinate",
+    )
 
     def _check_query(self) -> None:
-        moved = scalar("sensitivity", self.sensitivity, lambda x: 1.0 <= x <= 1e9, "lie in [1, 1e9]")
-        self._set(sensitivity=moved)
+        self._check(sensitivity=(lambda x: 1.0 <= x <= 1e9, "lie in [1, 1e9]"))
         if self.dimension is not None:
             self._check(dimension=count_scalar)
-        if self._knows_pair():
-            self._set(_has_pair=True)
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            "the query is a vector of integers, and its noise is sampled exactly, as integers, afresh for every coordinate"
-        ]
 
     def _squared(self, adjacency: Adjacency) -> int:
         return squared_norm(SENSITIVITY[adjacency] * self.sensitivity)
@@ -149,9 +137,6 @@ class IntegerNoise(RenyiMechanism):
         """Return a vector by which the query may move: where a record is replaced, one vector and its opposite."""
         vector = first_vector(self._squared("add_or_remove"), self.dimension)
         return tuple(int(SENSITIVITY[adjacency]) * part for part in vector)
-
-    def _knows_pair(self) -> bool:
-        raise NotImplementedError
 
     def _curvature(self) -> float:
         raise NotImplementedError
@@ -194,7 +179,7 @@ class DiscreteGaussianVector(IntegerNoise):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._set(sigma=checked_sigma(self.sigma))
+        self._check(sigma=SIGMA)
         self._check_query()
 
     def _curvature(self) -> float:
@@ -210,7 +195,8 @@ class DiscreteGaussianVector(IntegerNoise):
         few = self.dimension == 1 or self._squared("replace") <= MOST_ENUMERATED
         return few and (self.dimension == 1 or self.sigma <= LARGEST_ENUMERATED_SIGMA)
 
-    def _knows_pair(self) -> bool:
+    @property
+    def _has_pair(self) -> bool:  # type: ignore[override]
         return self._enumerates() or self.sigma >= integer_laws.LEAST_SIGMA
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
@@ -231,11 +217,6 @@ class DiscreteGaussianVector(IntegerNoise):
         if len(vectors) == 1:
             return _composed(self.sigma, vectors[0])
         return [(dominating_pair(self.sigma, squared, self.dimension), 1.0)]
-
-
-def checked_sigma(value: float) -> float:
-    """Return the scale of discrete Gaussian noise if it is in its domain."""
-    return scalar("sigma", value, lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]")
 
 
 def _composed(sigma: float, vector: tuple[int, ...]) -> list[CountedPair]:
@@ -287,8 +268,7 @@ class DistributedDiscreteGaussian(IntegerNoise):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._set(sigma=checked_sigma(self.sigma))
-        self._check(clients=count_scalar)
+        self._check(sigma=SIGMA, clients=count_scalar)
         self._check_query()
 
     def assumptions(self) -> list[str]:
@@ -312,10 +292,11 @@ class DistributedDiscreteGaussian(IntegerNoise):
         return math.sqrt(self.clients) * self.sigma
 
     def _convolves(self) -> bool:
-        outcomes = integer_laws.outcomes_of_sum(self.sigma, self.clients)
+        outcomes = 2.0 * math.sqrt(2.0 * integer_laws.DEPTH * self.clients) * self.sigma + 3.0  # about so many
         return self.clients <= 10**5 and outcomes <= MOST_CONVOLVED
 
-    def _knows_pair(self) -> bool:
+    @property
+    def _has_pair(self) -> bool:  # type: ignore[override]
         if self.dimension == 1 and self._convolves():
             return True
         if self._total() < integer_laws.LEAST_SIGMA:
@@ -384,13 +365,14 @@ class Skellam(IntegerNoise):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._set(variance=scalar("variance", self.variance, lambda x: 1e-6 <= x <= 1e12, "lie in [1e-6, 1e12]"))
+        self._check(variance=(lambda x: 1e-6 <= x <= 1e12, "lie in [1e-6, 1e12]"))
         self._check_query()
 
     def _curvature(self) -> float:
         return integer_laws.curvature_of_skellam(self.variance)
 
-    def _knows_pair(self) -> bool:
+    @property
+    def _has_pair(self) -> bool:  # type: ignore[override]
         return self.dimension == 1 and self.variance <= 1e6
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:

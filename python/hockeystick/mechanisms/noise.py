@@ -11,11 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import positive_scalar, probability_scalar, scalar
+from hockeystick._checks import POSITIVE, PROBABILITY, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM
 from hockeystick.mechanisms.base import SENSITIVITY, Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
+from hockeystick.mechanisms.selection import RANGE
 from hockeystick.mechanisms.trade_off_function import lower_hull, profile
 
 LEAST_NOISE = 2.0**-1022
@@ -123,16 +124,17 @@ class Staircase(ProfiledMechanism):
     epsilon: float
     inner: float | None = None
     _for_one_adjacency: ClassVar[bool] = True
+    _assumes: ClassVar[tuple[str, ...]] = (
+        "staircase noise: of one number, which moves by at most the length of a step under this adjacency",
+    )
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        epsilon = scalar("epsilon", self.epsilon, lambda x: 0 < x <= 600, "lie in (0, 600]")
-        inner = math.exp(-epsilon / 2) / (1.0 + math.exp(-epsilon / 2)) if self.inner is None else self.inner
-        self._set(epsilon=epsilon, inner=probability_scalar("inner", inner))
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["staircase noise: of one number, which moves by at most the length of a step under this adjacency"]
+        self._check(epsilon=RANGE)
+        if self.inner is None:
+            fall = math.exp(-self.epsilon / 2)
+            self._set(inner=fall / (1.0 + fall))
+        self._check(inner=PROBABILITY)
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile:
         del adjacency  # the steps are as long as the sensitivity of the one in use
@@ -176,17 +178,11 @@ class TruncatedLaplace(ProfiledMechanism):
 
     noise_multiplier: float
     reach: float
+    _assumes: ClassVar[tuple[str, ...]] = ("truncated Laplace noise: of one number",)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(noise_multiplier=positive_scalar, reach=positive_scalar)
-        if not 2.0 / 600.0 <= self.noise_multiplier <= 1e9:
-            msg = f"noise_multiplier must lie in [1/300, 1e9], not {shown(self.noise_multiplier)}"
-            raise ValueError(msg)
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["truncated Laplace noise: of one number"]
+        self._check(noise_multiplier=(lambda x: 2.0 / 600.0 <= x <= 1e9, "lie in [1/300, 1e9]"), reach=POSITIVE)
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile:
         moved = SENSITIVITY[adjacency]

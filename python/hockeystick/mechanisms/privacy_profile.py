@@ -15,14 +15,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import STRICT, Array, at_most, choice, count_scalar, real, scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, CountedPair, Mechanism, Status
-from hockeystick.mechanisms.user_function import function_of_one_number
+from hockeystick.mechanisms.user_function import function_of_one_number, require_convex, require_falling
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,32 +33,6 @@ Curve: TypeAlias = tuple[float, ...]
 
 FLAT = 1e-6  # a curve that falls by less of itself when epsilon doubles, at 1 or more, has reached its end
 EMPHASIS = 0.125  # power of the fall of delta by which a cell's width counts
-
-
-def of_functions(
-    remove: Any, add: Any, accuracy: float, tail: float, num_points: int
-) -> tuple[Curve, Curve, Curve | None]:
-    """Return epsilons, and the raised deltas of both directions."""
-    functions = [function_of_one_number("remove", remove)]
-    if add is not None:
-        functions.append(function_of_one_number("add", add))
-    accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
-    tail = scalar("tail", tail, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
-    num_points = count_scalar("num_points", num_points, 2)
-    at_most("num_points", num_points, "the largest supported", 10**5)
-
-    names = ("remove", "add")[: len(functions)]
-    ask = _Curves(dict(zip(names, functions, strict=True)), accuracy, tail)
-    epsilons = _where(ask, num_points)
-    curves = [tuple(ask.raised(name, eps) for eps in epsilons) for name in names]
-    for name in names:
-        _check_shape(name, epsilons, [ask.delta(name, eps) for eps in epsilons], accuracy, tail)
-    first = [curve[0] for curve in curves]
-    if abs(first[0] - first[-1]) > 2.0 * accuracy * max(first) + tail:
-        msg = f"add must be the total variation distance at 0, as remove ({first[0]:g}), not {first[-1]:g}: off by {first[-1] - first[0]:g}"
-        raise ValueError(msg)
-    curves = [(max(first), *_falling(curve)[1:]) for curve in curves]
-    return epsilons, curves[0], curves[1] if add is not None else None
 
 
 class _Curves:
@@ -110,52 +83,6 @@ def _where(ask: _Curves, num_points: int) -> Curve:
         add_cell(left, middle)
         add_cell(middle, right)
     return (0.0, *sorted(right for _, _, right in cells))
-
-
-def _check_shape(name: str, epsilons: Curve, deltas: list[float], accuracy: float, tail: float) -> None:
-    """Raise where a curve rises, or lies above the chord of its neighbours, by more than it may be wrong."""
-    for i in range(1, len(deltas)):
-        allowed = 2.0 * accuracy * deltas[i] + tail
-        if deltas[i] > deltas[i - 1] + allowed:
-            rise = deltas[i] - deltas[i - 1]
-            msg = f"{name} must not rise with epsilon, not by {rise:g} from epsilon {epsilons[i - 1]:g} to {epsilons[i]:g}"
-            raise ValueError(msg)
-        if i + 1 < len(deltas):
-            left, middle, right = epsilons[i - 1 : i + 2]
-            share = math.expm1(middle - left) / math.expm1(right - left) if right - left < 700.0 else 0.0
-            excess = deltas[i] - ((1.0 - share) * deltas[i - 1] + share * deltas[i + 1])
-            if excess > allowed + 2.0 * accuracy * deltas[i - 1] + HANDFUL * deltas[i - 1]:
-                msg = f"{name} must be convex in e^epsilon; at epsilon {middle:g} it is {excess:g} above the chord of {left:g} and {right:g}"
-                raise ValueError(msg)
-
-
-def _falling(curve: Curve) -> list[float]:
-    """Return what holds as delta cannot rise: the least bound so far."""
-    least, result = 1.0, []
-    for value in curve:
-        least = min(least, value)
-        result.append(least)
-    return result
-
-
-def of_densities(
-    log_p: Any, log_q: Any, breakpoints: ArrayLike, tolerance: float, num_points: int
-) -> tuple[Curve, Curve, Curve | None]:
-    """Return epsilons and deltas of both directions, by quadrature over the outcomes."""
-    densities = [function_of_one_number("log_p", log_p), function_of_one_number("log_q", log_q)]
-    points = vector("breakpoints", STRICT.finite("breakpoints", breakpoints))
-    if points.size < 2 or not (np.diff(points) > 0.0).all():
-        msg = f"breakpoints must be at least two increasing numbers, not {shown(breakpoints)}"
-        raise ValueError(msg)
-    tolerance = scalar("tolerance", tolerance, lambda x: 0 < x <= 0.01, "lie in (0, 0.01]")
-    p, q = _weights(densities, points, tolerance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.where(p == q, 0.0, np.log(p) - np.log(q))
-
-    def delta(weights: Array, losses: Array) -> Function:
-        return lambda eps: float(-weights @ np.expm1(np.minimum(eps - losses, 0.0)))
-
-    return of_functions(delta(p, loss), delta(q, -loss), tolerance, tolerance, num_points)
 
 
 def _weights(densities: list[Function], points: Array, tolerance: float) -> tuple[Array, Array]:
@@ -236,18 +163,11 @@ class PrivacyProfile(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        epsilons = vector("epsilons", real("epsilons", self.epsilons))
-        if not (epsilons[0] == 0.0 and (np.diff(epsilons) > 0.0).all() and epsilons[-1] <= LARGEST_EPSILON):
-            msg = f"epsilons must increase from 0 to at most 600, not {shown(self.epsilons)}"
-            raise ValueError(msg)
-        self._set(epsilons=tuple(epsilons.tolist()))
-        for name in ("remove", "add"):
+        for name in ("epsilons", "remove", "add"):
             if (value := getattr(self, name)) is not None:
-                self._set(**{name: _deltas(name, value, epsilons.tolist())})
+                self._set(**{name: tuple(vector(name, real(name, value)).tolist())})
         choice("status", self.status, STATUSES)
-        if self.add is not None and self.add[0] != self.remove[0]:
-            msg = f"add must begin with the total variation distance, as remove ({self.remove[0]}), not with {self.add[0]}"
-            raise ValueError(msg)
+        self._steps(upper=True)  # the core refuses what is no profile
 
     @classmethod
     def from_function(
@@ -295,7 +215,31 @@ class PrivacyProfile(Mechanism):
         >>> print(hs.format_upper(steps.delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
         0.12697 0.12694
         """
-        return cls(*of_functions(remove, add, accuracy, tail, num_points))
+        functions = {"remove": function_of_one_number("remove", remove)}
+        if add is not None:
+            functions["add"] = function_of_one_number("add", add)
+        accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+        tail = scalar("tail", tail, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+        num_points = count_scalar("num_points", num_points, 2)
+        at_most("num_points", num_points, "the largest supported", 10**5)
+        ask = _Curves(functions, accuracy, tail)
+        epsilons = _where(ask, num_points)
+        for name in functions:
+            deltas = np.array([ask.delta(name, eps) for eps in epsilons])
+            allowed = 2.0 * accuracy * deltas[1:] + tail
+            require_falling(name, "epsilon", epsilons, deltas, allowed)
+            before = (2.0 * accuracy + HANDFUL) * deltas[:-2]
+            require_convex(name, "epsilon", epsilons, deltas, allowed[:-1] + before, in_powers=True)
+        curves = {name: [ask.raised(name, eps) for eps in epsilons] for name in functions}
+        first = [curve[0] for curve in curves.values()]
+        if abs(first[0] - first[-1]) > 2.0 * accuracy * max(first) + tail:
+            off = f"({first[0]:g}), not {first[-1]:g}: off by {first[-1] - first[0]:g}"
+            msg = f"add must be the total variation distance at 0, as remove {off}"
+            raise ValueError(msg)
+        falling = {name: np.minimum.accumulate(curve).tolist() for name, curve in curves.items()}
+        for curve in falling.values():
+            curve[0] = max(first)
+        return cls(epsilons, **falling)
 
     @classmethod
     def from_densities(
@@ -344,7 +288,23 @@ class PrivacyProfile(Mechanism):
         >>> print(hs.format_upper(delta, ".4f"), hs.format_upper(hs.laplace_theta(0.5, 1.0), ".4f"))
         0.2213 0.2212
         """
-        return cls(*of_densities(log_p, log_q, breakpoints, tolerance, num_points), "estimate")
+        densities = [function_of_one_number("log_p", log_p), function_of_one_number("log_q", log_q)]
+        points = vector("breakpoints", STRICT.finite("breakpoints", breakpoints))
+        if points.size < 2 or not (np.diff(points) > 0.0).all():
+            msg = f"breakpoints must be at least two increasing numbers, not {shown(breakpoints)}"
+            raise ValueError(msg)
+        tolerance = scalar("tolerance", tolerance, lambda x: 0 < x <= 0.01, "lie in (0, 0.01]")
+        p, q = _weights(densities, points, tolerance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            loss = np.where(p == q, 0.0, np.log(p) - np.log(q))
+
+        def delta(weights: Array, losses: Array) -> Function:
+            return lambda eps: float(-weights @ np.expm1(np.minimum(eps - losses, 0.0)))
+
+        found = cls.from_function(
+            delta(p, loss), delta(q, -loss), accuracy=tolerance, tail=tolerance, num_points=num_points
+        )
+        return dataclasses.replace(found, status="estimate")
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -380,19 +340,6 @@ class PrivacyProfile(Mechanism):
         return {name: self.__dict__[name] for name in ("epsilons", "remove", "add", "status")}
 
 
-def _deltas(name: str, value: Any, epsilons: list[float]) -> tuple[float, ...]:
-    deltas = vector(name, STRICT.probability(name, value))
-    if deltas.size != len(epsilons):
-        msg = f"{name} must be as long as epsilons ({len(epsilons)}), not of length {deltas.size}"
-        raise ValueError(msg)
-    rise = np.diff(deltas)
-    if rise.size and rise.max() > 0.0:
-        at = int(rise.argmax())
-        msg = f"{name} must not rise with epsilon, not by {rise[at]:g} from epsilon {epsilons[at]:g} to {epsilons[at + 1]:g}"
-        raise ValueError(msg)
-    return tuple(deltas.tolist())
-
-
 class ProfiledMechanism(Mechanism):
     """A mechanism that says its delta at some epsilons."""
 
@@ -420,10 +367,6 @@ class ProfiledMechanism(Mechanism):
         known = self._known(adjacency, upper=upper)
         pairs = [] if known is None else known._pairs(adjacency, upper=upper)
         return [(pair, times * self._times) for pair, times in pairs]
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        pairs = self._pairs(adjacency)
-        return core.as_one(pairs, upper=True) if self._times > 1 else pairs[0][0]
 
     @property
     def _times(self) -> int:

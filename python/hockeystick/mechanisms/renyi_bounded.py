@@ -6,47 +6,18 @@ import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from hockeystick._checks import DELTA, STRICT, count_scalar, non_negative_scalar, positive_scalar, real, scalar, vector
+from hockeystick._checks import DELTA, POSITIVE, STRICT, count_scalar, non_negative_scalar, real, scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.mechanisms.base import LARGEST_ORDER, ORDERS, Adjacency, CountedPair, Mechanism, require_mechanism
-from hockeystick.mechanisms.user_function import function_of_one_number
+from hockeystick.mechanisms.user_function import function_of_one_number, require_convex
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-def chords_of(cumulant: Any, accuracy: float, largest_order: float) -> tuple[list[float], list[float]]:
-    """Return orders and raised divergences."""
-    function = function_of_one_number("cumulant", cumulant)
-    accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
-    largest = scalar("largest_order", largest_order, lambda x: 2 <= x <= LARGEST_ORDER, "lie in [2, 1e5]")
-    points = [-1.0, 0.0, *(order - 1.0 for order in ORDERS if order < largest), largest - 1.0]
-    values = [float(function(s)) for s in points]
-    for s, value in zip(points[:2], values, strict=False):
-        if not abs(value) <= max(accuracy, 1e-12):
-            msg = f"cumulant({s:g}) must be 0, as P and Q are distributions on the same outcomes, not {value:g}"
-            raise ValueError(msg)
-    errors = [accuracy * max(value, s, 0.0) + 1e-12 * (s <= 0.0) for s, value in zip(points, values, strict=True)]
-    for i, (s, value) in enumerate(zip(points, values, strict=True)):
-        if i > 1 and not value >= -errors[i]:
-            msg = f"cumulant({s:g}) must be non-negative, not {value:g}"
-            raise ValueError(msg)
-        if 0 < i < len(points) - 1:
-            part = (s - points[i - 1]) / (points[i + 1] - points[i - 1])
-            excess = value - ((1.0 - part) * values[i - 1] + part * values[i + 1])
-            if excess > errors[i] + errors[i - 1] + errors[i + 1] + SHORT_SUM * abs(value):
-                msg = f"cumulant must be convex; at {s:g} it is {excess:g} above the chord of {points[i - 1]:g} and {points[i + 1]:g}"
-                raise ValueError(msg)
-    divergences, least = [], 0.0
-    for s, value, error in zip(points[2:], values[2:], errors[2:], strict=True):
-        least = max(least, (max(value, 0.0) + error) / s)  # they do not fall; rounding may make it look so
-        divergences.append(least)
-    return [s + 1.0 for s in points[2:]], divergences
 
 
 UP = 1.0 + SHORT_SUM
@@ -104,15 +75,11 @@ class ZeroConcentratedDP(RenyiMechanism):
     rho: float
     xi: float = 0.0
     delta: float = 0.0
+    _assumes: ClassVar[tuple[str, ...]] = ("the numbers of ZeroConcentratedDP are upper bounds for this adjacency",)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(rho=non_negative_scalar, xi=non_negative_scalar)
-        self._set(delta=scalar("delta", self.delta, *DELTA))
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["the numbers of ZeroConcentratedDP are upper bounds for this adjacency"]
+        self._check(rho=non_negative_scalar, xi=non_negative_scalar, delta=DELTA)
 
     def _mixed_failure(self) -> tuple[float, ZeroConcentratedDP]:
         return self.delta, ZeroConcentratedDP(self.rho, self.xi)
@@ -153,6 +120,7 @@ class RenyiDP(RenyiMechanism):
 
     orders: Sequence[float]
     divergences: Sequence[float]
+    _assumes: ClassVar[tuple[str, ...]] = ("the numbers of RenyiDP are upper bounds for this adjacency",)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -164,10 +132,10 @@ class RenyiDP(RenyiMechanism):
         if divergences.size != orders.size:
             msg = f"divergences must be as long as orders ({orders.size}), not of length {divergences.size}"
             raise ValueError(msg)
-        for i in range(1, orders.size):
-            if divergences[i] < divergences[i - 1]:
-                msg = f"divergences must not fall, not by {divergences[i - 1] - divergences[i]:g} from order {orders[i - 1]:g} to {orders[i]:g}"
-                raise ValueError(msg)
+        for i in np.flatnonzero(divergences[1:] < divergences[:-1]):
+            fall = divergences[i] - divergences[i + 1]
+            msg = f"divergences must not fall, not by {fall:g} from order {orders[i]:g} to {orders[i + 1]:g}"
+            raise ValueError(msg)
         self._set(orders=tuple(orders.tolist()))
         self._set(divergences=tuple(divergences.tolist()))
 
@@ -207,11 +175,24 @@ class RenyiDP(RenyiMechanism):
         3.132
         3.132
         """
-        return cls(*chords_of(cumulant, accuracy, largest_order))
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["the numbers of RenyiDP are upper bounds for this adjacency"]
+        function = function_of_one_number("cumulant", cumulant)
+        accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+        largest = scalar("largest_order", largest_order, lambda x: 2 <= x <= LARGEST_ORDER, "lie in [2, 1e5]")
+        points = np.array([-1.0, 0.0, *(order - 1.0 for order in ORDERS if order < largest), largest - 1.0])
+        values = np.array([float(function(s)) for s in points.tolist()])
+        for s, value in zip(points[:2], values, strict=False):
+            if not abs(value) <= max(accuracy, 1e-12):
+                msg = f"cumulant({s:g}) must be 0, as P and Q are distributions on the same outcomes, not {value:g}"
+                raise ValueError(msg)
+        errors = accuracy * np.maximum(np.maximum(values, points), 0.0) + 1e-12 * (points <= 0.0)
+        allowed = errors[:-2] + errors[1:-1] + errors[2:] + SHORT_SUM * np.abs(values[1:-1])
+        require_convex("cumulant", "s", points, values, allowed)
+        for s, value, error in zip(points[2:], values[2:], errors[2:], strict=True):
+            if not value >= -error:
+                msg = f"cumulant({s:g}) must be non-negative, not {value:g}"
+                raise ValueError(msg)
+        raised = (np.maximum(values, 0.0) + errors)[2:] / points[2:]
+        return cls((points[2:] + 1.0).tolist(), np.maximum.accumulate(raised).tolist())  # rounding may make them fall
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         del adjacency  # the numbers are taken to be for the one in use
@@ -262,20 +243,18 @@ class PrivateSelection(RenyiMechanism):
     count: int
     mean: float
     shape: float | None = None
+    _assumes: ClassVar[tuple[str, ...]] = (
+        "private selection: the number of runs is secret and drawn anew, runs are independent, only the best one is released",
+    )
 
     def __post_init__(self) -> None:
         """Check the arguments."""
         require_mechanism(self.mechanism)
-        self._check(count=count_scalar, mean=positive_scalar)
+        self._check(count=count_scalar, mean=POSITIVE)
         if self.shape is not None:
-            self._set(shape=scalar("shape", self.shape, lambda x: -1 < x < 1e6, "lie in (-1, 1e6)"))
-            scalar("mean", self.mean, lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            "private selection: the number of runs is secret and drawn anew, runs are independent, only the best one is released"
-        ]
+            self._check(
+                shape=(lambda x: -1 < x < 1e6, "lie in (-1, 1e6)"), mean=(lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
+            )
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)

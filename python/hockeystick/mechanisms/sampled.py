@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import hockeystick._core as core
-from hockeystick._checks import boolean_scalar, count_scalar, probability_scalar, setting_warnings
+from hockeystick._checks import PROBABILITY, at_most, boolean_scalar, count_scalar, setting_warnings
 from hockeystick._checks.shown import shown
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
@@ -67,9 +67,6 @@ class Composed(Mechanism):
             for pair, count in mechanism._pairs(adjacency, upper=upper)
         ]
 
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return core.as_one(self._pairs(adjacency), upper=True)
-
 
 def _step(step: object) -> tuple[Mechanism, int]:
     if not isinstance(step, Sequence) or len(step) != 2 or not isinstance(step[0], Mechanism):
@@ -100,13 +97,6 @@ class SampledMechanism(Mechanism):
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return self._sampled(adjacency, upper=True)
-
-    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
-        """Return the pair of one step, for the upper or the lower end."""
-        raise NotImplementedError
 
     def _require_both(self, adjacency: Adjacency, doing: str) -> None:
         """Refuse a mechanism that is a guarantee for one adjacency."""
@@ -175,15 +165,8 @@ class FixedSizeSampled(SampledMechanism):
         """Check the arguments."""
         self._require_no_fixed_number("draw a batch of a data set itself")
         self._check(dataset_size=count_scalar, batch_size=count_scalar, replacement=boolean_scalar)
-        most = self.dataset_size * (MOST_COPIES if self.replacement else 1)
-        if self.batch_size > most:
-            times = f"{MOST_COPIES} times " if self.replacement else ""
-            msg = f"batch_size must be at most {times}dataset_size ({self.dataset_size}), not {self.batch_size}"
-            raise ValueError(msg)
-        self._check_batch()
-
-    def _check_batch(self) -> None:
-        """Refuse a mechanism that says it is run on other records than a batch has."""
+        times, words = (MOST_COPIES, f"{MOST_COPIES} times ") if self.replacement else (1, "")
+        at_most("batch_size", self.batch_size, f"{words}dataset_size", times * self.dataset_size)
         for part in self.mechanism._within():
             if getattr(part, "num_users", 0) > self.batch_size:
                 msg = f"batch_size must be at least the num_users of {shown(part)}, not {self.batch_size}"
@@ -203,15 +186,12 @@ class FixedSizeSampled(SampledMechanism):
             return []
         if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
             return self.mechanism._pairs(adjacency, upper=upper)
-        return [(self._sampled(adjacency, upper=upper), 1.0)]
-
-    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         if adjacency == "add_or_remove":
             self._require_both(adjacency, "replacing")
         steps = self.mechanism._pairs("replace", upper=upper)
         batch = float(self.dataset_size), float(self.batch_size), self.replacement
         try:
-            return core.fixed_size_steps(steps, *batch, adjacency == "replace", upper)
+            return [(core.fixed_size_steps(steps, *batch, adjacency == "replace", upper), 1.0)]
         except ValueError as reason:
             raise refuse(self, adjacency, str(reason)) from None
 
@@ -269,10 +249,8 @@ class TruncatedPoissonSampled(Mechanism):
             msg = f"mechanism must be Gaussian, not {shown(self.mechanism)}"
             raise TypeError(msg)
         self._check(dataset_size=count_scalar)
-        rate = probability_scalar("sampling_rate", self.sampling_rate)
         setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
-        self._set(sampling_rate=rate)
-        self._check(max_batch_size=count_scalar, zeroed_out=boolean_scalar)
+        self._check(sampling_rate=PROBABILITY, max_batch_size=count_scalar, zeroed_out=boolean_scalar)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -289,17 +267,11 @@ class TruncatedPoissonSampled(Mechanism):
             )
         return said
 
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return self._sampled(adjacency, upper=True)
-
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
-        return [(self._sampled(adjacency, upper=upper), 1.0)]
-
-    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
         noise: float = self.mechanism.noise_multiplier  # type: ignore[attr-defined]
         sample = float(self.dataset_size), self.sampling_rate, float(self.max_batch_size)
         change = 1 if adjacency == "replace" else 2 if self.zeroed_out else 0
-        return core.truncated_poisson_sampled(noise, *sample, change, upper)
+        return [(core.truncated_poisson_sampled(noise, *sample, change, upper), 1.0)]
 
 
 MOST_STEPS = 10**6
@@ -362,12 +334,8 @@ class RandomAllocation(SampledMechanism):
         """Check the arguments."""
         self._require_no_fixed_number("need a fixed number of records, which a batch has not")
         self._check(num_steps=count_scalar, num_selected=count_scalar)
-        if self.num_steps > MOST_STEPS:
-            msg = f"num_steps must be at most {MOST_STEPS}, not {self.num_steps}"
-            raise ValueError(msg)
-        if self.num_selected > self.num_steps:
-            msg = f"num_selected must be at most num_steps ({self.num_steps}), not {self.num_selected}"
-            raise ValueError(msg)
+        at_most("num_steps", self.num_steps, "the largest supported", MOST_STEPS)
+        at_most("num_selected", self.num_selected, "num_steps", self.num_steps)
         noise = self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else NOISE[0]
         if self.num_selected < self.num_steps and not NOISE[0] <= noise <= NOISE[1]:
             msg = f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
@@ -440,9 +408,8 @@ class PoissonSampled(SampledMechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         self._require_no_fixed_number("need a fixed number of records, which a Poisson sample has not")
-        rate = probability_scalar("sampling_rate", self.sampling_rate)
         setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
-        self._set(sampling_rate=rate)
+        self._check(sampling_rate=PROBABILITY)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -451,11 +418,9 @@ class PoissonSampled(SampledMechanism):
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if self.sampling_rate == 1.0:
             return self.mechanism._pairs(adjacency, upper=upper)
-        return [(self._sampled(adjacency, upper=upper), 1.0)]
-
-    def _sampled(self, adjacency: Adjacency, *, upper: bool) -> core.Pair:
-        if adjacency == "replace" and self.sampling_rate not in (0.0, 1.0):
+        if adjacency == "replace" and self.sampling_rate > 0.0:
             several = self._has(Composed, RandomAllocation)  # opposite contributions need not attain the pair then
-            return core.poisson_replaced_steps(self._removal(upper=upper), self.sampling_rate, not several, upper)
+            removal = self._removal(upper=upper)
+            return [(core.poisson_replaced_steps(removal, self.sampling_rate, not several, upper), 1.0)]
         steps = self.mechanism._pairs(adjacency, upper=upper)
-        return core.poisson_sampled_steps(steps, self.sampling_rate, upper)
+        return [(core.poisson_sampled_steps(steps, self.sampling_rate, upper), 1.0)]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import hockeystick._core as core
-from hockeystick._checks import scalar
+from hockeystick._checks import Domain
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 
-LARGEST_EPSILON = 600.0
+RANGE: Domain = (lambda x: 0 < x <= 600, "lie in (0, 600]")
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,19 @@ class ExponentialMechanism(Mechanism):
 
     epsilon: float
     _for_one_adjacency: ClassVar[bool] = True
+    _assumes: ClassVar[tuple[str, ...]] = (
+        "exponential mechanism: no score moves by more than the sensitivity used; the upper end holds for all intervals of losses",
+    )
 
     def __post_init__(self) -> None:
         """Check the argument."""
-        self._set(epsilon=_range(self.epsilon))
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            "exponential mechanism: no score moves by more than the sensitivity used; the upper end holds for all intervals of losses"
-        ]
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        del adjacency  # the sensitivity is taken to be for the one in use
-        return core.bounded_range(self.epsilon)
+        self._check(epsilon=RANGE)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        del adjacency  # the sensitivity is taken to be for the one in use
         if upper:
-            return super()._pairs(adjacency)
-        return [
-            (core.approximate_dp(0.5 * self.epsilon, 0.0), 1.0)
-        ]  # two candidates, each score moved by the sensitivity
+            return [(core.bounded_range(self.epsilon), 1.0)]
+        return [(core.approximate_dp(0.5 * self.epsilon, 0.0), 1.0)]  # two candidates that change places
 
 
 @dataclass(frozen=True)
@@ -90,23 +82,14 @@ class PermuteAndFlip(Mechanism):
 
     epsilon: float
     _for_one_adjacency: ClassVar[bool] = True
+    _assumes: ClassVar[tuple[str, ...]] = (
+        "permute-and-flip: no score moves by more than the sensitivity used; the pair is that of Laplace noise",
+    )
 
     def __post_init__(self) -> None:
         """Check the argument."""
-        self._set(epsilon=_range(self.epsilon))
-
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return ["permute-and-flip: no score moves by more than the sensitivity used; the pair is that of Laplace noise"]
-
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
-        del adjacency
-        return core.permute_and_flip(self.epsilon, True)
+        self._check(epsilon=RANGE)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         del adjacency
         return [(core.permute_and_flip(self.epsilon, upper), 1.0)]
-
-
-def _range(epsilon: float) -> float:
-    return scalar("epsilon", epsilon, lambda x: 0 < x <= LARGEST_EPSILON, "lie in (0, 600]")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import hockeystick._core as core
-from hockeystick._checks import at_most, choice, count_scalar, scalar
+from hockeystick._checks import at_most, choice, count_scalar
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
 
 Randomizer: TypeAlias = Literal["any", "randomized_response"]
 RANDOMIZERS = ("any", "randomized_response")
-LARGEST_EPSILON, MOST_USERS = 20.0, 10**10
+MOST_USERS = 10**10
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ class Shuffled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._set(epsilon0=scalar("epsilon0", self.epsilon0, lambda x: 0 < x <= LARGEST_EPSILON, "lie in (0, 20]"))
-        self._check(num_users=count_scalar)
+        self._check(epsilon0=(lambda x: 0 < x <= 20, "lie in (0, 20]"), num_users=count_scalar)
         at_most("num_users", self.num_users, "the largest supported", MOST_USERS)
         choice("randomizer", self.randomizer, RANDOMIZERS)
 

@@ -22,7 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile, ProfiledMechanism
-from hockeystick.mechanisms.user_function import function_of_one_number
+from hockeystick.mechanisms.user_function import function_of_one_number, require_convex, require_falling
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -114,66 +114,29 @@ def profile(corners: list[Corner], *, symmetric: bool, up: bool) -> PrivacyProfi
     epsilons = sorted({0.0, *sides[0].epsilons, *sides[1].epsilons})
     if any(side.is_steep for side in sides):
         epsilons = sorted({*epsilons, LARGEST_EPSILON})
-    remove, add = ([side.delta(eps) for eps in epsilons] for side in sides)
+    remove, add = (np.array([side.delta(eps) for eps in epsilons]) for side in sides)
     if symmetric:
-        return PrivacyProfile(epsilons, _falling(map(min, remove, add)))
+        return PrivacyProfile(epsilons, _falling(np.minimum(remove, add)))
     return PrivacyProfile(epsilons, _falling(remove), _falling(add))
 
 
-def _falling(deltas: Iterable[float]) -> list[float]:
+def _falling(deltas: Array) -> list[float]:
     """Return each number, or the least before it: rounding may make them rise."""
-    least, result = 1.0, []
-    for delta in deltas:
-        least = min(least, delta)
-        result.append(least)
-    return result
+    falling: list[float] = np.minimum.accumulate(deltas).tolist()
+    return falling
 
 
 FARTHEST = 36.7  # logit of the largest rate below 1
 ROUNDING = 1e-15  # of values near 1: by how much a function may look wrong without being it
 
 
-def steps_below(rates: list[float], missed: list[float]) -> list[Corner]:
-    """Return the corners of the steps below a function that does not rise and is at least `missed` at `rates`."""
-    known = [(x, y) for x, y in zip(rates, missed, strict=True) if 0.0 < x < 1.0]
-    lefts, heights = [0.0, *(x for x, _ in known)], [*(y for _, y in known), 0.0]
-    return [(Fraction(x), Fraction(y)) for x, y in zip(lefts, heights, strict=True)]
-
-
-def tangents_of(function: Any, accuracy: float, num_points: int) -> list[Corner]:
-    """Return the corners of a polygon below a convex function, which are doubles."""
-    ask = function_of_one_number("function", function)
-    accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
-    num_points = count_scalar("num_points", num_points, 8)
-    at_most("num_points", num_points, "the largest supported", 10**5)
-    logits = np.linspace(-FARTHEST, FARTHEST, num_points - 2)
+def _rates(count: int) -> list[float]:
+    """Return false-positive rates from 0 to 1, closest to both ends."""
+    logits = np.linspace(-FARTHEST, FARTHEST, count - 2)
     near_one = -np.expm1(-np.log1p(np.exp(-logits)))  # 1/(1 + e^logit)
     inner = np.where(logits < 0.0, 1.0 / (1.0 + np.exp(-logits)), 1.0 - near_one)
-    rates = np.unique(np.concatenate([[0.0], inner, [1.0]])).tolist()
-    values = [float(ask(rate)) for rate in rates]
-    _check(rates, values, accuracy)
-    lows = [min(max(value * (1.0 - accuracy), 0.0), 1.0 - rate) for rate, value in zip(rates, values, strict=True)]
-    highs = [min(value * (1.0 + accuracy), 1.0) for value in values]
-    lows[-1] = highs[-1] = 0.0
-    return lower_hull(_corners(rates, lows, highs))
-
-
-def _check(rates: list[float], values: list[float], accuracy: float) -> None:
-    """Raise where a function is no trade-off function, by more than it may be wrong."""
-    for i, (rate, value) in enumerate(zip(rates, values, strict=True)):
-        allowed = 2.0 * accuracy * abs(value) + ROUNDING
-        if not -ROUNDING <= value <= 1.0 - rate + allowed:
-            msg = f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {shown(value)}"
-            raise ValueError(msg)
-        if i and value > values[i - 1] + allowed:
-            msg = f"function must not rise, not by {value - values[i - 1]:g} from rate {rates[i - 1]:g} to {rate:g}"
-            raise ValueError(msg)
-        if 0 < i < len(rates) - 1:
-            share = (rate - rates[i - 1]) / (rates[i + 1] - rates[i - 1])
-            excess = value - ((1.0 - share) * values[i - 1] + share * values[i + 1])
-            if excess > allowed + 2.0 * accuracy * values[i - 1]:
-                msg = f"function must be convex; at rate {rate:g} it is {excess:g} above the chord of {rates[i - 1]:g} and {rates[i + 1]:g}"
-                raise ValueError(msg)
+    rates: list[float] = np.unique(np.concatenate([[0.0], inner, [1.0]])).tolist()
+    return rates
 
 
 def _corners(rates: list[float], lows: list[float], highs: list[float]) -> list[Corner]:
@@ -299,8 +262,10 @@ class TradeOff(ProfiledMechanism):
             raise ValueError(msg)
         missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", false_negative_rates))
         _require_falling(rates, missed)
-        corners = steps_below(rates.tolist(), missed.tolist())
-        return cls(*_doubles(lower_hull(corners)), symmetric)
+        known = [(x, y) for x, y in zip(rates.tolist(), missed.tolist(), strict=True) if 0.0 < x < 1.0]
+        lefts, heights = [0.0, *(x for x, _ in known)], [*(y for _, y in known), 0.0]
+        steps = [(Fraction(x), Fraction(y)) for x, y in zip(lefts, heights, strict=True)]
+        return cls(*_doubles(lower_hull(steps)), symmetric)
 
     @classmethod
     def from_function(
@@ -349,7 +314,23 @@ class TradeOff(ProfiledMechanism):
         >>> print(hs.format_upper(hs.Accountant().compose(step, 25).delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
         0.12702 0.12694
         """
-        return cls(*_doubles(tangents_of(function, accuracy, num_points)), symmetric)
+        ask = function_of_one_number("function", function)
+        accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+        num_points = count_scalar("num_points", num_points, 8)
+        at_most("num_points", num_points, "the largest supported", 10**5)
+        rates = _rates(num_points)
+        values = np.array([float(ask(rate)) for rate in rates])
+        allowed = 2.0 * accuracy * np.abs(values) + ROUNDING
+        for rate, value, error in zip(rates, values, allowed, strict=True):
+            if not -ROUNDING <= value <= 1.0 - rate + error:
+                msg = f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {shown(float(value))}"
+                raise ValueError(msg)
+        require_falling("function", "rate", rates, values, allowed[1:])
+        require_convex("function", "rate", rates, values, allowed[1:-1] + 2.0 * accuracy * values[:-2])
+        lows = np.clip(values * (1.0 - accuracy), 0.0, 1.0 - np.array(rates)).tolist()
+        highs = np.minimum(values * (1.0 + accuracy), 1.0).tolist()
+        lows[-1] = highs[-1] = 0.0
+        return cls(*_doubles(lower_hull(_corners(rates, lows, highs))), symmetric)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -375,11 +356,7 @@ def _require_falling(rates: Array, missed: Array) -> None:
             f"false_negative_rates must be as long as false_positive_rates ({rates.size}), not of length {missed.size}"
         )
         raise ValueError(msg)
-    rise = np.diff(missed)
-    if rise.size and rise.max() > 0.0:
-        at = int(rise.argmax())
-        msg = f"false_negative_rates must not rise, not by {rise[at]:g} from rate {rates[at]:g} to {rates[at + 1]:g}"
-        raise ValueError(msg)
+    require_falling("false_negative_rates", "rate", rates, missed)
     excess = missed - (1.0 - rates)
     if excess.max() > TOLERANCE:
         at = int(excess.argmax())
@@ -393,13 +370,4 @@ def _require_trade_off(rates: Array, missed: Array) -> None:
     if missed[-1] != 0.0:
         msg = f"false_negative_rates must end with 0, not with {missed[-1]:g}"
         raise ValueError(msg)
-    if rates.size > 2:
-        share = (rates[1:-1] - rates[:-2]) / (rates[2:] - rates[:-2])
-        excess = missed[1:-1] - ((1.0 - share) * missed[:-2] + share * missed[2:])
-        if excess.max() > TOLERANCE:
-            at = int(excess.argmax())
-            msg = (
-                f"false_negative_rates must be convex; at rate {rates[at + 1]:g} they are {excess[at]:g} above "
-                f"the chord of {rates[at]:g} and {rates[at + 2]:g}"
-            )
-            raise ValueError(msg)
+    require_convex("false_negative_rates", "rate", rates, missed, TOLERANCE)

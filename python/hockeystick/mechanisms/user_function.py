@@ -1,10 +1,13 @@
-"""Functions of one number that were written in something else."""
+"""A user's own curve: a function of one number, in whatever language it was written, and what its values must satisfy."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from hockeystick._checks.shown import shown
 
@@ -41,3 +44,27 @@ def _of_capsule(name: str, capsule: Any) -> Callable[[float], float]:
         msg = f"{name} must be a capsule named {shown(SIGNATURE)}, not {shown((signature or b'').decode())}"
         raise ValueError(msg)
     return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(get_pointer(capsule, signature))
+
+
+def require_falling(name: str, axis: str, places: ArrayLike, values: ArrayLike, allowed: ArrayLike = 0.0) -> None:
+    """Refuse values that rise from one place to the next by more than they may be wrong."""
+    at, rise = np.asarray(places), np.diff(values)
+    for i in np.flatnonzero(rise > allowed):
+        msg = f"{name} must not rise, not by {rise[i]:g} from {axis} {at[i]:g} to {at[i + 1]:g}"
+        raise ValueError(msg)
+
+
+def require_convex(
+    name: str, axis: str, places: ArrayLike, values: ArrayLike, allowed: ArrayLike, *, in_powers: bool = False
+) -> None:
+    """Refuse values above the chord of their neighbours, by more than they may be wrong; in powers of e, those places are the logarithms."""
+    at, value = np.asarray(places), np.asarray(values)
+    share, whole = at[1:-1] - at[:-2], at[2:] - at[:-2]
+    if in_powers:  # beyond 700 all of the chord is at its right end
+        share, whole = np.where(whole < 700.0, np.expm1(share), 0.0), np.expm1(np.minimum(whole, 700.0))
+    excess = value[1:-1] - ((1.0 - share / whole) * value[:-2] + share / whole * value[2:])
+    for i in np.flatnonzero(excess > allowed):
+        how = f" in e^{axis}" if in_powers else ""
+        chord = f"{excess[i]:g} above the chord of {at[i]:g} and {at[i + 2]:g}"
+        msg = f"{name} must be convex{how}; at {axis} {at[i + 1]:g} it is {chord}"
+        raise ValueError(msg)

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from hockeystick._checks import Array, positive_scalar
-from hockeystick._checks.shown import shown
+from hockeystick._checks import Array, Domain
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
 from hockeystick.kernels import theta
 from hockeystick.mechanisms.base import Adjacency, refuse
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile, ProfiledMechanism
 
+GAUSSIAN_NOISE: Domain = (lambda x: 0.01 <= x <= 1e9, "lie in [0.01, 1e9]")  # its deviation over a sensitivity
 CELLS = 400
 SMALLEST_NORMAL = sys.float_info.min
 SMALLEST = 1e-30  # delta is not followed further down
@@ -56,12 +56,3 @@ class OneDirection(ProfiledMechanism):
             raise refuse(
                 self, adjacency, "a record that is replaced moves some of them up and others down; use monotone=False"
             )
-
-
-def gaussian_noise(name: str, value: float) -> float:
-    """Return a checked standard deviation over a sensitivity."""
-    noise = positive_scalar(name, value)
-    if not 0.01 <= noise <= 1e9:
-        msg = f"{name} must lie in [0.01, 1e9], not {shown(noise)}"
-        raise ValueError(msg)
-    return noise

@@ -16,7 +16,7 @@ from hockeystick.kernels import laplace_theta, log_q, q, q_inv
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until
+from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
 
 Noise: TypeAlias = Literal["gumbel", "exponential", "laplace", "gaussian"]
 NOISES = ("gumbel", "exponential", "laplace", "gaussian")
@@ -202,7 +202,7 @@ class GaussianNoisyMaximum(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(noise_multiplier=gaussian_noise)
+        self._check(noise_multiplier=GAUSSIAN_NOISE)
         self._set(num_candidates=count_scalar("num_candidates", self.num_candidates, 2))
         self._check(monotone=boolean_scalar)
 

@@ -15,7 +15,7 @@ from hockeystick.kernels import laplace_theta, q
 from hockeystick.mechanisms.base import Adjacency, refuse
 from hockeystick.mechanisms.noise import Gaussian, Laplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
-from hockeystick.selection.curves import end_of, gaussian_curve, profile_until
+from hockeystick.selection.curves import GAUSSIAN_NOISE, end_of, gaussian_curve, profile_until
 
 UP = 1.0 + SHORT_SUM
 MOST_PARTITIONS = 10**6
@@ -25,6 +25,10 @@ class _Partitions(ProfiledMechanism):
     """Groups that are shown or not, each by its own randomness."""
 
     partitions: int
+
+    def _check_partitions(self) -> None:
+        self._check(partitions=count_scalar)
+        at_most("partitions", self.partitions, "the largest supported", MOST_PARTITIONS)
 
     @property
     def _times(self) -> int:
@@ -107,9 +111,9 @@ class OptimalPartitions(_Partitions):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._set(epsilon=scalar("epsilon", self.epsilon, lambda x: 1e-6 <= x <= 30, "lie in [1e-6, 30]"))
-        self._set(delta=scalar("delta", self.delta, lambda x: 1e-200 <= x < 1, "lie in [1e-200, 1)"))
-        self._set(partitions=_partitions(self.partitions))
+        self._check(epsilon=(lambda x: 1e-6 <= x <= 30, "lie in [1e-6, 30]"))
+        self._check(delta=(lambda x: 1e-200 <= x < 1, "lie in [1e-200, 1)"))
+        self._check_partitions()
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -208,11 +212,9 @@ class ThresholdedPartitions(_Partitions):
         if not isinstance(self.noise, (Laplace, Gaussian)):
             msg = f"noise must be Laplace or Gaussian, not {shown(self.noise)}"
             raise TypeError(msg)
-        if not 0.01 <= self.noise.noise_multiplier <= 1e9:
-            msg = f"noise must have a noise_multiplier in [0.01, 1e9], not {shown(self.noise)}"
-            raise ValueError(msg)
-        self._set(threshold=scalar("threshold", self.threshold, lambda x: abs(x) <= 1e12, "lie in [-1e12, 1e12]"))
-        self._set(partitions=_partitions(self.partitions))
+        scalar("noise_multiplier of noise", self.noise.noise_multiplier, *GAUSSIAN_NOISE)
+        self._check(threshold=(lambda x: abs(x) <= 1e12, "lie in [-1e12, 1e12]"))
+        self._check_partitions()
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -245,9 +247,3 @@ class ThresholdedPartitions(_Partitions):
             return np.maximum(noise(eps), alone)
 
         return profile_until(bound, end_of(noise, alone), distance * UP)  # where Laplace noise ends
-
-
-def _partitions(value: int) -> int:
-    partitions = count_scalar("partitions", value)
-    at_most("partitions", partitions, "the largest supported", MOST_PARTITIONS)
-    return partitions

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._checks import Array, boolean_scalar, count_scalar, positive_scalar
+from hockeystick._checks import POSITIVE, Array, boolean_scalar, count_scalar
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
-from hockeystick.selection.curves import OneDirection, end_of, gaussian_curve, gaussian_noise, profile_until
+from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
 
 SPLITS = 200  # of epsilon between the threshold and the queries, of which the best is taken
 
@@ -78,9 +78,7 @@ class AboveThreshold(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(
-            threshold_noise=positive_scalar, query_noise=positive_scalar, hits=count_scalar, monotone=boolean_scalar
-        )
+        self._check(threshold_noise=POSITIVE, query_noise=POSITIVE, hits=count_scalar, monotone=boolean_scalar)
         if not sum(self._epsilons()) <= LARGEST_EPSILON:
             first, second = self._epsilons()
             msg = f"the epsilons of threshold_noise and query_noise must be at most 600 together, not {first:g} + {second:g}"
@@ -157,8 +155,8 @@ class GaussianAboveThreshold(OneDirection):
     def __post_init__(self) -> None:
         """Check the arguments."""
         self._check(
-            threshold_noise=gaussian_noise,
-            query_noise=gaussian_noise,
+            threshold_noise=GAUSSIAN_NOISE,
+            query_noise=GAUSSIAN_NOISE,
             num_queries=count_scalar,
             monotone=boolean_scalar,
         )

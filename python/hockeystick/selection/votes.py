@@ -25,7 +25,7 @@ from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.kernels import log_q, q, q_inv
 from hockeystick.mechanisms.base import ORDERS
 from hockeystick.mechanisms.noise import Gaussian
-from hockeystick.selection.curves import gaussian_noise
+from hockeystick.selection.curves import GAUSSIAN_NOISE
 
 MARGIN = 1e-9  # quantiles are at most 40, so that rounding moves logarithms of tails by 1e-12 at most
 SMALLEST = 1e-290  # of the probability that the noisy winner is another class
@@ -94,7 +94,7 @@ def gaussian_votes(noise: float) -> Gaussian:
     >>> print(hs.format_upper(answers.epsilon(1e-6), ".4f"))
     1.9946
     """
-    return Gaussian(gaussian_noise("noise", noise) / math.sqrt(2.0) * (1.0 - HANDFUL))
+    return Gaussian(scalar("noise", noise, *GAUSSIAN_NOISE) / math.sqrt(2.0) * (1.0 - HANDFUL))
 
 
 def votes_renyi(votes: ArrayLike, noise: float, orders: ArrayLike) -> Array:
@@ -149,7 +149,7 @@ def votes_renyi(votes: ArrayLike, noise: float, orders: ArrayLike) -> Array:
     if counts.ndim != 2 or counts.shape[1] < 2 or counts.shape[0] < 1:
         msg = f"votes must be of shape (classes,) or (queries, classes), of at least two classes, not {np.shape(votes)}"
         raise ValueError(msg)
-    noise = gaussian_noise("noise", noise)
+    noise = scalar("noise", noise, *GAUSSIAN_NOISE)
     asked = np.atleast_1d(real("orders", orders))
     if asked.ndim != 1 or not ((asked > 1.0) & (asked <= 1e5)).all():
         msg = f"orders must lie in (1, 1e5], not be {shown(orders)}"

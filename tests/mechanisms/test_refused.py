@@ -1,0 +1,232 @@
+"""What mechanisms refuse, when they are made or composed: each error names the argument, its value and its domain."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import hockeystick as hs
+import refused_calls
+
+
+def composed(mechanism, adjacency="add_or_remove"):
+    """Return the accountant of one step."""
+    return hs.Accountant(adjacency).compose(mechanism)
+
+
+def from_densities(p, q, breakpoints=(-9.0, 9.0), **options):
+    """Return the profile of two densities."""
+    return hs.PrivacyProfile.from_densities(p, q, breakpoints, **options)
+
+
+def normal(mean):
+    """Return the log density of a normal distribution."""
+    return lambda x: -0.5 * (x - mean) ** 2 - 0.5 * math.log(2.0 * math.pi)
+
+
+NAMES = vars(hs.mechanisms) | {
+    "hs": hs,
+    "inf": math.inf,
+    "nan": math.nan,
+    "composed": composed,
+    "replaced": lambda mechanism: composed(mechanism, "replace"),
+    "from_function": hs.PrivacyProfile.from_function,
+    "from_densities": from_densities,
+    "from_cumulant": hs.RenyiDP.from_cumulant,
+    "normal": normal,
+    "laplace": lambda eps: max(0.0, 1.0 - math.exp(0.5 * (eps - 1.0))),
+    "BATCH": hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 10, replacement=False),
+    "PAIR": hs.Discrete([0.9, 0.1], [0.5, 0.5]),
+    "math": math,
+}
+TABLE = r"""
+Gaussian(0.0) -> noise_multiplier must be positive
+Gaussian(-1) -> not -1
+Laplace(inf) -> not inf
+Laplace(nan) -> not nan
+Gaussian("1") -> TypeError: noise_multiplier must be a real number
+Gaussian(True) -> TypeError: noise_multiplier
+Gaussian(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
+Laplace(8e-309) -> noise_multiplier must be at least .*, not 8
+RandomizedResponse(1.5, 4) -> noise_parameter must lie in
+RandomizedResponse(0.5, 1) -> num_buckets must be an integer in
+RandomizedResponse(0.5, 2.5) -> TypeError: num_buckets must be an integer
+ApproximateDP(-0.1, 0.0) -> epsilon must lie in
+ApproximateDP(0.1, 2.0) -> delta must lie in
+Discrete([0.5, 0.4], [0.5, 0.5]) -> p must be probabilities
+Discrete([0.5, 0.5], [1.5, -0.5]) -> q must be probabilities
+Discrete([0.5, 0.5], [1.0]) -> as long as p
+Discrete([[0.5, 0.5]], [1.0]) -> one-dimensional
+Staircase(0.0) -> epsilon must
+Staircase(601.0) -> epsilon must
+Staircase(1.0, 1.5) -> inner must lie in
+TruncatedLaplace(0.0, 1.0) -> noise_multiplier must lie in
+TruncatedLaplace(1e-3, 1.0) -> noise_multiplier must lie in
+TruncatedLaplace(1.0, inf) -> reach must be positive and finite
+TruncatedLaplace(1.0, -1.0) -> reach must be positive
+ExponentialMechanism(0.0) -> epsilon must
+ExponentialMechanism(601.0) -> epsilon must
+PermuteAndFlip(nan) -> epsilon must
+PermuteAndFlip("1") -> TypeError: epsilon must
+Shuffled(0.0, 10) -> epsilon0 must lie in
+Shuffled(20.5, 10) -> epsilon0 must lie in
+Shuffled("1", 10) -> TypeError: epsilon0 must be a real
+Shuffled(1.0, 0) -> num_users must be
+Shuffled(1.0, 10**11) -> num_users must be at most
+Shuffled(1.0, 10.0) -> TypeError: num_users must be an integer
+Shuffled(1.0, 10, "laplace") -> randomizer must be one of
+composed(Shuffled(1.0, 10)) -> a report is replaced
+DiscreteGaussian(0.0) -> sigma must lie in \[0.001, 100000\], not 0
+DiscreteGaussian(nan) -> not nan
+DiscreteGaussian(1e6) -> not 1000000
+DiscreteGaussian(1.0, 1.5) -> TypeError: sensitivity must be an integer
+DiscreteGaussian(1.0, 0) -> sensitivity must be an integer in
+DiscreteGaussian(1.0, 10**10) -> sensitivity must be at most
+DiscreteLaplace(-1.0) -> parameter must be positive
+DiscreteLaplace(1e-6, 10**5) -> sensitivity must be at most
+DiscreteLaplace(0.301, 1000) -> at most 300, not 301
+DiscreteLaplace(1.0, True) -> TypeError: sensitivity
+DiscreteGaussianVector(0.0, 1.0) -> sigma must lie in \[0.001, 100000\], not 0
+DiscreteGaussianVector(1.0, 0.5) -> sensitivity must lie in \[1, 1e9\], not 0.5
+DiscreteGaussianVector(1.0, 1.0, 2.5) -> TypeError: dimension must be an integer
+Skellam(1.0, 1.0, 0) -> dimension must be an integer in
+Skellam(inf, 1.0) -> variance must lie in \[1e-6, 1e12\], not inf
+Skellam(2.0, nan) -> not nan
+DistributedDiscreteGaussian(1.0, 0, 1.0) -> clients must be an integer in
+DistributedDiscreteGaussian(1.0, 2.0, 1.0) -> TypeError: clients must be an integer
+MixtureOfGaussians(0.0, [1.0], [1.0]) -> noise_multiplier must be positive
+MixtureOfGaussians(1.0, ["1"], [1.0]) -> TypeError: sensitivities must be a real number
+MixtureOfGaussians(1.0, [], []) -> sensitivities must be one-dimensional
+MixtureOfGaussians(1.0, [-1.0], [1.0]) -> sensitivities must be 0 or in \[1e-9, 1e4\]
+MixtureOfGaussians(1.0, [nan], [1.0]) -> sensitivities must be 0 or
+MixtureOfGaussians(1e-3, [11.0], [1.0]) -> sensitivities must be 0 or
+MixtureOfGaussians(1.0, [1.0, 2.0], [0.5, 0.6]) -> probabilities must be probabilities
+MixtureOfGaussians(1.0, [1.0, 2.0], [1.0]) -> as many as sensitivities \(2\), not 1
+MixtureOfGaussians.of_group(1.0, 1001, 0.1) -> group_size must be at most
+MixtureOfGaussians.of_group(1.0, 2.5, 0.1) -> TypeError: group_size must be an integer
+MixtureOfGaussians.of_group(1.0, 2, 1.5) -> sampling_rate must lie in \[0, 1\]
+MixtureOfGaussians.of_group_in_batch(1.0, 3, 10, 8) -> less group_size
+MixtureOfGaussians.of_group_in_batch(1.0, 1001, 10**5, 8) -> group_size must be at most
+replaced(MixtureOfGaussians(1.0, [1.0], [1.0])) -> not supported under
+Composed([]) -> steps must not be empty
+Composed(Gaussian(1.0)) -> TypeError: steps must be a sequence
+Composed([Gaussian(1.0)]) -> TypeError: steps must be pairs
+Composed([(1.0, 2)]) -> TypeError: steps must be pairs
+Composed([(Gaussian(1.0), 1.5)]) -> TypeError: count must be an integer
+Composed([(Gaussian(1.0), True)]) -> TypeError: count must be an integer
+Composed([(Gaussian(1.0), 0)]) -> count must be an integer in
+composed(PoissonSampled(Composed([(Gaussian(2.0), 3333), (Laplace(1.0), 10001)]), 0.1)) -> must be at most 10000, not 10002
+PoissonSampled(Composed([(BATCH, 1)]), 0.1) -> fixed number of records
+composed(Composed([(RandomizedResponse(0.5, 2), 1)])) -> not supported
+PoissonSampled(1.0, 0.1) -> TypeError: mechanism must be one of hockeystick
+PoissonSampled(Gaussian(1.0), 1.1) -> sampling_rate must lie in
+PoissonSampled(BATCH, 0.1) -> fixed number of records
+PoissonSampled(ZeroConcentratedDP(0.1), 0.1) -> must have a dominating pair
+replaced(PoissonSampled(ApproximateDP(1.0, 0.0), 0.1)) -> a pair for removing a record
+replaced(PoissonSampled(Composed([(Gaussian(1.0), 1), (PAIR, 1)]), 0.1)) -> a pair for removing a record
+replaced(PoissonSampled(RandomizedResponse(0.5, 3), 0.1)) -> replaced, not added or removed
+composed(PoissonSampled(RandomizedResponse(0.5, 3), 0.1)) -> replaced, not added or removed
+FixedSizeSampled(1.0, 10, 1, False) -> TypeError: mechanism must be one
+FixedSizeSampled(Gaussian(1.0), 10, 11, False) -> at most dataset_size
+FixedSizeSampled(Gaussian(1.0), 10, 1001, True) -> at most 100 times dataset_size
+FixedSizeSampled(Gaussian(1.0), 10, 1, 1) -> TypeError: replacement must be True or False
+FixedSizeSampled(BATCH, 10, 2, False) -> must not draw a batch
+FixedSizeSampled(Shuffled(1.0, 1000), 100, 10, False) -> at least the num_users
+FixedSizeSampled(TruncatedPoissonSampled(Gaussian(1.0), 10, 0.1, 10), 10**4, 1000, False) -> at most the dataset_size
+composed(BATCH) -> a batch of all records
+composed(FixedSizeSampled(Gaussian(1.0), 1, 2, True)) -> nothing to draw from
+composed(FixedSizeSampled(Gaussian(1e120), 10, 5, True)) -> 2/noise_multiplier must lie
+composed(FixedSizeSampled(ApproximateDP(1.0, 0.0), 10, 2, False)) -> a pair for replacing
+replaced(FixedSizeSampled(PAIR, 10, 2, False)) -> in either order
+replaced(FixedSizeSampled(DiscreteGaussian(3.0), 10, 2, True)) -> with replacement only noise
+TruncatedPoissonSampled(Laplace(1.0), 10, 0.1, 5) -> TypeError: mechanism must be Gaussian
+TruncatedPoissonSampled(Gaussian(1.0), 0, 0.1, 5) -> dataset_size must be
+TruncatedPoissonSampled(Gaussian(1.0), 10, 1.1, 5) -> sampling_rate must lie in
+TruncatedPoissonSampled(Gaussian(1.0), 10, 0.1, 0) -> max_batch_size must be
+TruncatedPoissonSampled(Gaussian(1.0), 10, 0.1, 2.5) -> TypeError: max_batch_size must be
+TruncatedPoissonSampled(Gaussian(1.0), 10, 0.1, 5, 1) -> TypeError: zeroed_out must be True or False, not 1
+RandomAllocation("Gaussian", 10) -> TypeError: mechanism must be one of
+RandomAllocation(BATCH, 10) -> fixed number
+RandomAllocation(ZeroConcentratedDP(0.1), 10) -> only Renyi divergences
+RandomAllocation(Gaussian(1.0), 0) -> num_steps must be
+RandomAllocation(Gaussian(1.0), 10**6 + 1) -> num_steps must be at most the largest supported .1e.06
+RandomAllocation(Gaussian(1.0), True) -> TypeError: num_steps must be
+RandomAllocation(Gaussian(1.0), 3, 4) -> num_selected must be at most num_steps
+RandomAllocation(Gaussian(1.0), 3, 0) -> num_selected must be
+RandomAllocation(Gaussian(0.2), 3) -> must lie in \[0.25, 1000.0\], not 0.2
+composed(RandomAllocation(RandomizedResponse(0.5, 3), 4)) -> not added or removed
+replaced(RandomAllocation(ApproximateDP(1.0, 0.0), 3)) -> not supported under
+replaced(RandomAllocation(PAIR, 3)) -> not supported under .*: its mechanism must have a pair
+replaced(RandomAllocation(PrivacyProfile([0.0, 1.0], [0.3, 0.0]), 3)) -> not supported under .*: its mechanism must have
+replaced(RandomAllocation(PoissonSampled(ApproximateDP(1.0, 0.0), 0.5), 3)) -> not supported .*: its mechanism must have
+replaced(RandomAllocation(RandomizedResponse(0.5, 3), 4)) -> not supported under .*: its mechanism must have a pair
+ZeroConcentratedDP(-0.1) -> rho must be non-negative
+ZeroConcentratedDP(inf) -> rho must be non-negative
+ZeroConcentratedDP(0.1, -1.0) -> xi must be non-negative
+ZeroConcentratedDP(0.1, delta=1.0) -> delta must lie
+RenyiDP([2.0, 2.0], [0.1, 0.2]) -> orders must increase
+RenyiDP([0.5], [0.1]) -> orders must increase
+RenyiDP([2.0, 3.0], [0.1]) -> divergences must be as long
+RenyiDP([2.0], [-0.1]) -> divergences\[0\] must be non-neg
+RenyiDP([2.0, 3.0], [0.2, 0.1]) -> must not fall, not by 0.1 from order 2 to 3
+from_cumulant(1.0) -> TypeError: cumulant must be a function
+from_cumulant(lambda s: (0.1 + s) * (s + 1)) -> cumulant.0. must be 0.*not 0.1
+from_cumulant(lambda s: 0.5 * s) -> cumulant.-1. must be 0.*not -0.5
+from_cumulant(lambda s: math.sin(s) * (s + 1)) -> must be convex; at
+from_cumulant(lambda s: -0.1 * s * (s + 1)) -> must be convex; at s 0 it is
+from_cumulant(lambda s: 0.0 if s in (0.0, -1.0) else nan) -> cumulant.*must be non-negative, not nan
+from_cumulant(abs, largest_order=1.0) -> largest_order must lie in
+PrivateSelection(3, 1, 2.0) -> TypeError: mechanism must be one of
+PrivateSelection(Gaussian(1.0), 0, 2.0) -> count must be
+PrivateSelection(Gaussian(1.0), 1, 0.0) -> mean must be positive
+PrivateSelection(Gaussian(1.0), 1, 0.5, 1.0) -> mean must lie in .1
+PrivateSelection(Gaussian(1.0), 1, 2.0, -1.0) -> shape must lie in
+composed(PrivateSelection(Gaussian(1.0), 1, 1e9, -0.999)) -> mean must be at most
+hs.PrivacyLossDistribution.from_mechanism(ZeroConcentratedDP(0.1)) -> must have a dominating pair
+hs.Accountant(engine="pld").compose(ZeroConcentratedDP(0.1)).delta(1.0) -> use engine='auto'
+PrivacyProfile([0.1, 0.2], [0.3, 0.2]) -> epsilons must increase from 0
+PrivacyProfile([0.0, 0.0], [0.3, 0.2]) -> epsilons must increase from 0
+PrivacyProfile([0.0, 700.0], [0.3, 0.2]) -> epsilons must increase from 0
+PrivacyProfile([0.0, 1.0], [0.3, 1.2]) -> remove\[1\] must lie in \[0, 1\], not 1.2
+PrivacyProfile([0.0, 1.0], [0.3, 0.4]) -> remove must not rise with epsilon, not by 0.1.* from epsilon 0 to 1
+PrivacyProfile([0.0, 1.0], [0.3]) -> remove must be as long as epsilons
+PrivacyProfile([0.0, 1.0], [0.3, 0.1], [0.2, 0.1]) -> add must begin with the total
+PrivacyProfile([0.0], [0.3], None, "sure") -> status must be one of
+from_function(3.0) -> TypeError: remove must be a function
+from_function(lambda _: nan) -> remove.* must lie in .0, 1., not be nan
+from_function(lambda _: 2.0) -> must lie in .0, 1., not be 2.0
+from_function(lambda eps: 0.4 + 0.01 * math.sin(eps)) -> must not rise, not by
+from_function(lambda eps: max(0.0, 0.5 - 0.1 * eps * eps)) -> must be convex in e.epsilon; at epsilon
+from_function(lambda eps: hs.theta(eps, 1.0), lambda eps: hs.theta(eps, 1.1)) -> off by
+from_function(laplace, accuracy=-1.0) -> accuracy must lie in
+from_function(laplace, tail=0.5) -> tail must lie in
+from_function(laplace, num_points=1) -> num_points must be
+from_densities(lambda x: normal(0)(x) + math.log(2), normal(0)) -> integral of exp\(log_p\) is 1\+1
+from_densities(normal(-0.5), normal(0.5), [-10.0, 2.5]) -> exp\(log_q\) is 1-0.0228
+from_densities(lambda _: nan, normal(0)) -> log_p must be the logarithm of a density
+from_densities(normal(0), normal(1), (1.0, 0.0)) -> breakpoints must be at least two
+from_densities(normal(0), normal(1), tolerance=0.0) -> tolerance must lie in
+TradeOff([0.0, 0.5, 1.0], [1.0, 0.6, 0.0]) -> at most 1 - false_positive_rates
+TradeOff([0.0, 0.2, 0.6, 1.0], [0.8, 0.7, 0.1, 0.0]) -> convex; at rate 0.2
+TradeOff([0.0, 0.5, 1.0], [0.3, 0.4, 0.0]) -> not rise, not by 0.1 from rate 0 to 0.5
+TradeOff([0.1, 1.0], [0.5, 0.0]) -> increase from 0
+TradeOff([0.0, 0.5, 0.5], [0.9, 0.3, 0.0]) -> increase from 0
+TradeOff([0.0, 1.0], [1.0, 0.0, 0.0]) -> as long as false_positive_rates
+TradeOff([0.0, 0.9], [1.0, 0.05]) -> end with 0
+TradeOff([0.0, 1.5], [1.0, 0.0]) -> false_positive_rates\[1\] must lie in \[0, 1\]
+TradeOff([0.0, 1.0], [nan, 0.0]) -> false_negative_rates\[0\] must
+TradeOff([0.0, 1.0], [1.0, 0.0], "yes") -> TypeError: symmetric must be True or False
+TradeOff.from_function(lambda x: 1 - x**2) -> must lie in
+TradeOff.from_function(lambda x: (1 - x) * (0.5 + 0.5 * math.cos(9 * x) ** 2)) -> rise|convex
+TradeOff.from_function(lambda x: nan * x) -> must lie in
+TradeOff.from_function(lambda x: -x) -> must lie in
+TradeOff.from_function(3.0) -> TypeError: function must be
+TradeOff.from_function(lambda x: 1 - x, num_points=3) -> num_points
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(TABLE))
+def test_refused(call, reason):
+    """A wrong argument raises, and names itself, its value and its domain; what has no proven pair is refused with the reason."""
+    refused_calls.check(call, reason, NAMES)

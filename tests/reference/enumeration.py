@@ -1,0 +1,93 @@
+"""Laws of outputs written down: their divergences by definition, samples by enumeration, and what a bracket must hold."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+
+import hockeystick as hs
+
+
+def hockey_stick(p, q, eps):
+    """Return sum max(p - e^eps q, 0)."""
+    return float(np.maximum(np.asarray(p) - math.exp(eps) * np.asarray(q), 0.0).sum())
+
+
+def either(p, q, eps):
+    """Return the larger divergence of both orders."""
+    return max(hockey_stick(p, q, eps), hockey_stick(q, p, eps))
+
+
+def loss_delta(law, losses, eps):
+    """Return E (1 - e^(eps - L))_+ of a law of losses."""
+    return float(np.sum(law * np.maximum(-np.expm1(np.minimum(eps - losses, 0.0)), 0.0)))
+
+
+def product(*laws):
+    """Return the law of independent outcomes."""
+    return functools.reduce(np.multiply.outer, map(np.asarray, laws)).ravel()
+
+
+def bracket(mechanism, eps, count=1, adjacency="add_or_remove"):
+    """Return the certified ends of delta."""
+    return hs.Accountant(adjacency).compose(mechanism, count).delta_bracket(eps)
+
+
+def directions(mechanism, eps, count=1):
+    """Return the brackets of delta when a record is removed and when it is added."""
+    found = hs.Accountant().compose(mechanism, count).explain(eps=eps).directions
+    return found.get("remove", found.get("both")), found.get("add", found.get("both"))
+
+
+def ends(mechanism, eps, adjacency="add_or_remove", *, forward=True):
+    """Return both ends of one step in one direction, of the pair for upper ends and of that for lower ones."""
+    (above, _), *_ = mechanism._pairs(adjacency)
+    below = mechanism._pairs(adjacency, upper=False)
+    return below[0][0].one_step(forward, False, eps)[0] if below else 0.0, above.one_step(forward, False, eps)[1]
+
+
+def encloses(found, truth, slack=0, off=0, wide=None):
+    """Check that both ends hold a number that is known to `slack` of itself and to `off`, and are no further apart than `wide` of the upper one."""
+    lower, upper, *_ = found
+    error = slack * truth + off
+    assert lower <= truth + error, f"the lower end {lower!r} is above {truth!r}"
+    assert truth - error <= upper, f"the upper end {upper!r} is below {truth!r}"
+    if wide is not None:
+        assert upper - lower <= wide * upper + off, f"{lower!r} and {upper!r} are far apart, around {truth!r}"
+
+
+def poisson(values, rate):
+    """Yield all Poisson samples, each with its probability."""
+    for chosen in itertools.product((False, True), repeat=len(values)):
+        taken = tuple(itertools.compress(values, chosen))
+        yield rate ** len(taken) * (1.0 - rate) ** (len(values) - len(taken)), taken
+
+
+def fixed(values, size, *, replacement=False):
+    """Yield all batches of a size."""
+    batches = list(itertools.product(values, repeat=size) if replacement else itertools.combinations(values, size))
+    yield from ((1.0 / len(batches), batch) for batch in batches)
+
+
+def truncated(values, rate, most):
+    """Yield all Poisson samples, of which at most so many records are kept."""
+    return nested(poisson(values, rate), lambda sample: fixed(sample, min(len(sample), most)))
+
+
+def nested(samples, inner):
+    """Yield the samples that `inner` draws from samples."""
+    for share, sample in samples:
+        for part, batch in inner(sample):
+            yield share * part, batch
+
+
+def noisy_sum(batches, edges, cdf):
+    """Return the law of a noisy sum over a random batch on the cells between edges: merging outcomes only lowers a divergence."""
+    sums: dict[float, float] = {}
+    for share, batch in batches:
+        total = round(math.fsum(batch), 12)
+        sums[total] = sums.get(total, 0.0) + share
+    return sum(share * np.diff(cdf(edges - total)) for total, share in sums.items())
