@@ -254,7 +254,7 @@ class Accountant(Steps):
         """
         composed = self._composition()
         upper = _each("delta", delta, DELTA, composed.upper_epsilon)
-        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        _warn_of_large(delta, composed)
         return upper
 
     @overload
@@ -324,7 +324,7 @@ class Accountant(Steps):
         """
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
-        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        _warn_of_large(delta, composed)
         return composed.bracket(Question(True, delta))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
@@ -490,7 +490,7 @@ class Accountant(Steps):
         """
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
-        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        _warn_of_large(delta, composed)
         return stated(guaranteed(composed, delta), delta, format, released, unit)
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -512,7 +512,7 @@ class Accountant(Steps):
             If delta is outside its domain, or there are more than 10^6 steps.
         """
         delta = scalar("delta", delta, *DELTA)
-        setting_warnings.warn(setting_warnings.large_delta(delta, self._composition().num_records()))
+        _warn_of_large(delta, self._composition())
         curve = self._epsilons_by_step(self._state, delta)
         return np.minimum.accumulate(curve[::-1])[::-1]  # what holds after more steps holds after fewer
 
@@ -625,6 +625,11 @@ def _dpsgd_curve(noise_multiplier: float, sampling_rate: float, steps: int, delt
     """Return the curve of DP-SGD by one call on all cores."""
     fixed = (np.array(noise_multiplier), np.array(sampling_rate))
     return core.dpsgd_epsilon(broadcast(*fixed, np.arange(1.0, steps + 1.0), np.array(delta)), thread_count(None))
+
+
+def _warn_of_large(delta: ArrayLike, composed: Composition) -> None:
+    if composed.num_records is not None:
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records), skip=1)
 
 
 def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:

@@ -22,9 +22,9 @@ from hockeystick._statements import say
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.brackets import Bracket, Explanation, describe
 from hockeystick.accounting.privacy_curve import Curve
-from hockeystick.mechanisms import FixedSizeSampled, Shuffled, TruncatedPoissonSampled
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, plain, status_of
-from hockeystick.mechanisms.premises import Premises, joined
+from hockeystick.mechanisms import Dominating, Shuffled
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, parts_of, plain
+from hockeystick.mechanisms.premises import Premises, Status, joined
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
@@ -67,21 +67,23 @@ class Composition:
 
     def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency, engine: Engine = "auto") -> None:
         """Take a ledger whose mechanisms support the adjacency."""
-        self.ledger = dict(ledger)
+        self.ledger = self.holding = dict(ledger)
         self.adjacency: Adjacency = adjacency
         self.engine: Engine = engine
-        self.holding: dict[Mechanism, int] = {}  # what is accounted for where nothing fails
-        for mechanism, count in ledger.items():
-            holding = mechanism._holding()
-            self.holding[holding] = self.holding.get(holding, 0) + count
-        # The probability that something does, on either data set: it adds to every delta.
-        self.failure = failure_of([(count, mechanism._added_failure()) for mechanism, count in ledger.items()])
-        self.status = status_of(ledger)
-        self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
+        self.failure = 0.0  # the probability that something fails, on either data set: it adds to every delta
+        if any(isinstance(step, Dominating) for step in ledger):  # no other step may fail
+            self.holding = {}  # what is accounted for where nothing does
+            for step, count in ledger.items():
+                self.holding[step._holding()] = self.holding.get(step._holding(), 0) + count
+            self.failure = failure_of([(count, step._added_failure()) for step, count in ledger.items()])
+        parts = parts_of(ledger)
+        self.status: Status = "certified" if all(part._certified for part in parts) else "estimate"
+        sizes = (getattr(part, "num_users" if isinstance(part, Shuffled) else "dataset_size", None) for part in parts)
+        self.num_records = min((size for size in sizes if size is not None), default=None)  # the least that is named
+        self.by_renyi_alone = not all(step._has_pair for step in ledger)
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
-        self.by_renyi_too = self.status == "certified" and any(
-            isinstance(step, RenyiMechanism) for step in plain(ledger)
-        )
+        known = self.status == "certified" and any(isinstance(part, RenyiMechanism) for part in parts)
+        self.by_renyi_too = known and any(isinstance(step, RenyiMechanism) for step in plain(ledger))
         self._held: dict[int, _Held] = {}  # by process
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -141,17 +143,6 @@ class Composition:
         steps = (step.premises(self.adjacency).times(count) for step, count in self.ledger.items())
         return joined(self.adjacency, (fixed, *steps))
 
-    def num_records(self) -> int | None:
-        """Return the least number of records that a mechanism names, None if none does."""
-        sizes = []
-        for mechanism in self.ledger:
-            for part in mechanism._within():
-                if isinstance(part, (FixedSizeSampled, TruncatedPoissonSampled)):
-                    sizes.append(part.dataset_size)
-                elif isinstance(part, Shuffled):
-                    sizes.append(part.num_users)
-        return min(sizes, default=None)
-
     def require_certified(self) -> None:
         """Raise ValueError if a mechanism is only estimated."""
         if self.status != "certified":
@@ -182,14 +173,9 @@ class Composition:
     def _upper_end(self, question: Question) -> float:
         """Return the largest upper end of both directions, or raise ValueError if a mechanism is only estimated."""
         self.require_certified()
-        if self.failure > 0.0:
-            return self._with_failure(question)[0].upper
-        if self.by_renyi_alone:
-            return self._by_renyi(question).upper
-        upper = float(self._accountant(upper_only=True).answers(*question, self.engine, True)[0].upper)
-        if self.by_renyi_too and self.engine == "auto":
-            return min(upper, self._by_renyi(question).upper)
-        return upper
+        if self.failure > 0.0 or self.by_renyi_alone or self.by_renyi_too:
+            return self._answers(question, upper_only=True)[0].upper
+        return float(self._accountant(upper_only=True).answers(*question, self.engine, True)[0].upper)  # without words
 
     def _answers(self, question: Question, *, upper_only: bool) -> list[Answer]:
         """Return an answer for each direction, the largest upper end first; with `upper_only`, lower ends are 0."""

@@ -140,7 +140,7 @@ def _dominating(step: Dominating, size: int, adjacency: Adjacency) -> Mechanism 
 
 def has_chains(of_one: Composition) -> bool:
     """Say whether the data sets between two that differ by a group have the same accountant."""
-    return of_one.adjacency == "replace" or of_one.num_records() is None
+    return of_one.adjacency == "replace" or of_one.num_records is None
 
 
 def exact_epsilon(of_one: Composition, group_size: int, delta: float) -> float:

@@ -37,23 +37,9 @@ def known_divergence(mechanism: RenyiMechanism, order: float, adjacency: Adjacen
     return mechanism._divergence(order, adjacency)
 
 
-def require_supported(mechanism: Mechanism, adjacency: Adjacency) -> None:
-    """Raise ValueError if nothing certified is known of a mechanism under this adjacency."""
-    if mechanism._has_pair:
-        mechanism._holding()._pairs(adjacency)
-    else:
-        for release, _ in mechanism._plain():
-            require_bound(release, adjacency)
-
-
-def first_without_bound(ledger: Mapping[Mechanism, int]) -> Mechanism | None:
-    """Return a mechanism whose divergences are not known for certain, or None."""
-    return next((mechanism for mechanism in ledger if mechanism.status != "certified"), None)
-
-
 def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: float) -> float:
     """Return the sum over the ledger, the larger of both directions."""
-    unknown = first_without_bound(ledger)
+    unknown = next((mechanism for mechanism in ledger if mechanism.status != "certified"), None)
     if unknown is not None:
         msg = f"rdp has no bound for {shown(unknown)}, which is only estimated"
         raise ValueError(msg)

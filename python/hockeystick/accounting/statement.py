@@ -59,7 +59,7 @@ def guaranteed(of_all: Composition, delta: float, records: int | None = None) ->
         of_all.curve(),
         user_level(of_all, delta),
         again(of_all, delta),
-        records or of_all.num_records(),
+        records or of_all.num_records,
     )
 
 

@@ -25,7 +25,7 @@ from hockeystick.budgets.batch_sizes import LEVEL, BatchSizes
 from hockeystick.budgets.ledger_file import Charge, ClientId, Enrolment, Entry, Journal, Mask
 from hockeystick.budgets.spending import BudgetExceededError, Filter
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.training.participation import check_participation, require_everybody
+from hockeystick.training.participation import check_participation
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -711,7 +711,6 @@ class ClientLedgers:
     def _check(self, entry: Charge) -> None:
         """Refuse a charge of which somebody is left out, or whose participants are not those of its mechanism."""
         ((mechanism, count),) = entry.steps
-        require_everybody(mechanism, entry.charged, entry.participants)
         check_participation(mechanism, count, entry.charged, entry.participants)
         if entry.participants is None:
             return
