@@ -193,16 +193,12 @@ class Accountant(Steps):
 
     def _repeat(self, block: Block, times: int) -> None:
         """Add a block of steps so many times."""
-        block, times = self._checked_block(block), count_scalar("count", times)
-        self._change(Record.plus_block, block, times)
+        self._change(Record.plus_block, *self._checked_item(block, times))
 
-    def _checked_block(self, block: Block) -> Block:
-        return tuple(
-            (self._checked_block(what), count_scalar("count", count))
-            if isinstance(what, tuple)
-            else (what, self._checked(what, count))
-            for what, count in block
-        )
+    def _checked_item(self, what: Mechanism | Block, count: int) -> Any:
+        if isinstance(what, tuple):
+            return tuple(self._checked_item(*item) for item in what), count_scalar("count", count)
+        return what, self._checked(what, count)
 
     @overload
     def delta(self, eps: float) -> float: ...
@@ -587,16 +583,14 @@ class Accountant(Steps):
             raise ValueError(msg)
         runs = [(mechanisms[number], count) for number, count in record.order.runs()]
         if len(runs) == 1 and self._engine == "auto" and self._adjacency == "add_or_remove":
-            step, count = (
-                PoissonSampled(runs[0][0], 1.0) if isinstance(runs[0][0], Gaussian) else runs[0][0],
-                runs[0][1],
-            )
-            if isinstance(step, PoissonSampled) and isinstance(step.mechanism, Gaussian):
-                return _dpsgd_curve(step.mechanism.noise_multiplier, step.sampling_rate, count, delta)
-        Composition({mechanism: 1 for mechanism, _ in runs}, self._adjacency).require_certified()
-        if not all(mechanism._has_pair and mechanism._added_failure() == 0.0 for mechanism, _ in runs):
-            return self._curve_anew(runs, delta)
-        return self._curve_growing(runs, delta)
+            only = runs[0][0]
+            step = PoissonSampled(only, 1.0) if isinstance(only, Gaussian) else only
+            if isinstance(step, PoissonSampled) and isinstance(step.mechanism, Gaussian):  # one call, on all cores
+                setting = step.mechanism.noise_multiplier, step.sampling_rate, np.arange(1.0, steps + 1.0), delta
+                return core.dpsgd_epsilon(broadcast(*map(np.asarray, setting)), thread_count(None))
+        composed = Composition(dict.fromkeys(ledger, 1), self._adjacency)
+        composed.require_certified()
+        return (self._curve_growing if composed.core_alone else self._curve_anew)(runs, delta)
 
     def _curve_growing(self, runs: Sequence[tuple[Mechanism, int]], delta: float) -> Array:
         """Return the curve of a ledger that grows by one step at a time, and keeps what it computed of the steps before."""
@@ -611,7 +605,7 @@ class Accountant(Steps):
         return np.array(curve)
 
     def _curve_anew(self, runs: Sequence[tuple[Mechanism, int]], delta: float) -> Array:
-        """Return the curve where a mechanism has no pair: each ledger is asked anew."""
+        """Return the curve where the core does not know all: each ledger is asked anew."""
         composed = Composition({}, self._adjacency, self._engine)
         curve = []
         for mechanism, count in runs:
@@ -619,12 +613,6 @@ class Accountant(Steps):
                 composed = composed.plus(mechanism, 1)
                 curve.append(composed.upper_epsilon(delta))
         return np.array(curve)
-
-
-def _dpsgd_curve(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> Array:
-    """Return the curve of DP-SGD by one call on all cores."""
-    fixed = (np.array(noise_multiplier), np.array(sampling_rate))
-    return core.dpsgd_epsilon(broadcast(*fixed, np.arange(1.0, steps + 1.0), np.array(delta)), thread_count(None))
 
 
 def _warn_of_large(delta: ArrayLike, composed: Composition) -> None:

@@ -84,6 +84,7 @@ class Composition:
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
         known = self.status == "certified" and any(isinstance(part, RenyiMechanism) for part in parts)
         self.by_renyi_too = known and any(isinstance(step, RenyiMechanism) for step in plain(ledger))
+        self.core_alone = self.failure == 0.0 and not self.by_renyi_alone and not self.by_renyi_too
         self._held: dict[int, _Held] = {}  # by process
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -173,9 +174,9 @@ class Composition:
     def _upper_end(self, question: Question) -> float:
         """Return the largest upper end of both directions, or raise ValueError if a mechanism is only estimated."""
         self.require_certified()
-        if self.failure > 0.0 or self.by_renyi_alone or self.by_renyi_too:
-            return self._answers(question, upper_only=True)[0].upper
-        return float(self._accountant(upper_only=True).answers(*question, self.engine, True)[0].upper)  # without words
+        if self.core_alone:  # its answer needs no words here
+            return float(self._accountant(upper_only=True).answers(*question, self.engine, True)[0].upper)
+        return self._answers(question, upper_only=True)[0].upper
 
     def _answers(self, question: Question, *, upper_only: bool) -> list[Answer]:
         """Return an answer for each direction, the largest upper end first; with `upper_only`, lower ends are 0."""

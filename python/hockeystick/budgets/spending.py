@@ -19,7 +19,7 @@ from hockeystick._checks import (
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import SHORT_SUM
-from hockeystick.accounting.state import dump_steps, load_steps, require_format
+from hockeystick.accounting.state import dump_steps, load_runs, require_format
 from hockeystick.accounting.steps import Record, Steps
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 
@@ -104,7 +104,7 @@ class Spending(Steps):
         """
         require_format(state, f"hockeystick.{cls.__name__}", (1,), ("adjacency", *cls._SETTINGS, "steps"))
         loaded = cls._of_settings(state)
-        for mechanism, count in load_steps(state["steps"]):
+        for mechanism, count in load_runs(state["steps"]):
             loaded._load(mechanism, count)
         return loaded
 
