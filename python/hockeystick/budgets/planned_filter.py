@@ -132,7 +132,7 @@ class PlannedFilter(Filter):
     def _epsilon(self, delta: float) -> float:
         return float(self._plan.epsilon(delta))
 
-    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         if mechanism not in self._plan.ledger:
             msg = f"mechanism must be one of the plan, not {shown(mechanism)}"
             raise ValueError(msg)

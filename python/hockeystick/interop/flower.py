@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick.accounting import Accountant as CertifiedAccountant
 from hockeystick.accounting.locking import ThreadSafe
@@ -236,10 +237,7 @@ class Accountant(ThreadSafe[Rounds]):
         if event.population_size != population:
             msg = f"population_size must be that of the configuration, {population}, not {shown(event.population_size)}"
             raise ValueError(msg)
-        size = count_scalar("sample_size", event.sample_size)
-        if size > population:
-            msg = f"sample_size must be at most population_size ({population}), not {size}"
-            raise ValueError(msg)
+        size = count_at_most("sample_size", event.sample_size, "population_size", population)
         noise = Gaussian(event.noise_multiplier)
         fields = {"noise_multiplier": noise.noise_multiplier, "sample_size": size, "population_size": population}
         return fields, _sampled(noise, size, population, self._settings["sampling_method"])
