@@ -615,6 +615,13 @@ class Accountant(Steps):
         return np.array(curve)
 
 
+def require_accountant(name: str, value: object) -> None:
+    """Refuse what is no accountant."""
+    if not isinstance(value, Accountant):
+        msg = f"{name} must be an Accountant, not {shown(value)}"
+        raise TypeError(msg)
+
+
 def _warn_of_large(delta: ArrayLike, composed: Composition) -> None:
     if composed.num_records is not None:
         setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records), skip=1)

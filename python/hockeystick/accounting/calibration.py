@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from hockeystick._checks import DELTA, LARGEST_COUNT, probability_scalar, scalar
+from hockeystick._checks import DELTA, LARGEST_COUNT, non_negative_scalar, probability_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
@@ -131,9 +131,7 @@ def _budget(**given: float | None) -> Budget:
         )
     if names == {"epsilon", "delta"}:
         delta = scalar("delta", cast(float, given["delta"]), *DELTA)
-        epsilon = scalar(
-            "epsilon", cast(float, given["epsilon"]), lambda x: 0 <= x < math.inf, "be non-negative and finite"
-        )
+        epsilon = non_negative_scalar("epsilon", cast(float, given["epsilon"]))
         return Budget(f"epsilon at delta={delta}", epsilon, lambda accountant: float(accountant.epsilon(delta)))
     if names == {"tpr", "fpr"}:
         fpr = probability_scalar("fpr", cast(float, given["fpr"]))

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 import hockeystick._core as core
 from hockeystick import risk
-from hockeystick._checks import Array, Checks, count_scalar, positive_scalar
+from hockeystick._checks import OPEN_PROBABILITY, Array, Checks, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
@@ -214,8 +214,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         """
         del deltas
         asked = FALSE_POSITIVE_RATES if false_positive_rates is None else false_positive_rates
-        domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
-        rates = Checks(None, "raise").within("false_positive_rates", asked, domain).ravel()
+        rates = Checks(None, "raise").within("false_positive_rates", asked, OPEN_PROBABILITY).ravel()
         rates = rates[rates <= 0.5]
         if rates.size == 0:
             msg = f"false_positive_rates must have one of at most 0.5, not {shown(false_positive_rates)}"

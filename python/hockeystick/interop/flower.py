@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, choice, count_scalar, positive_scalar, scalar
 from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick.accounting import Accountant as CertifiedAccountant
@@ -347,7 +347,7 @@ def checked_settings(config: Any) -> dict[str, Any]:
     if limit is not None:
         limit = positive_scalar("max_epsilon", limit)
     return {
-        "target_delta": scalar("target_delta", config.target_delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
+        "target_delta": scalar("target_delta", config.target_delta, *OPEN_PROBABILITY),
         "population_size": count_scalar("population_size", config.population_size),
         "neighboring_relation": relation,
         "sampling_method": method,

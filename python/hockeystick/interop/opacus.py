@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from hockeystick._checks import choice, count_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, choice, count_scalar, scalar
 from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
 from hockeystick._checks.shown import shown
 from hockeystick._statements import FORMATS, Format, say
@@ -119,7 +119,7 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     respect to adding or removing one record, if each record is in each batch with
     probability 0.3333333333333333, independently of all else (Poisson).
     """
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    delta = scalar("delta", delta, *OPEN_PROBABILITY)
     choice("format", format, FORMATS)
     history = [_read(entry) for entry in engine.accountant.history]
     if not history or any(noise == 0 for noise, *_ in history):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from hockeystick._checks import (
+    OPEN_PROBABILITY,
     POSITIVE,
     boolean_scalar,
     choice,
@@ -435,7 +436,7 @@ def privacy_statement(
     number = _steps(epochs, steps, records, batch_size, drop_last=drop_last)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    delta = scalar("delta", delta, *OPEN_PROBABILITY)
     choice("sampling", sampling, SAMPLINGS)
     choice("format", format, FORMATS)
     batches = Batches(records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
