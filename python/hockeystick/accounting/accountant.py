@@ -16,8 +16,8 @@ from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
+    STRICT,
     Array,
-    Checks,
     Domain,
     Doubles,
     Result,
@@ -35,7 +35,7 @@ from hockeystick._numeric.search import last_whole
 from hockeystick._statements import Format
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.brackets import Bracket, Explanation
-from hockeystick.accounting.composition import ENGINES, Composition, Engine, Question, leaks_nothing
+from hockeystick.accounting.composition import ENGINES, Composition, Engine, Question
 from hockeystick.accounting.privacy_curve import false_negative_rates
 from hockeystick.accounting.state import dump, load
 from hockeystick.accounting.statement import guaranteed, stated
@@ -384,7 +384,7 @@ class Accountant(Steps):
         Dong, Roth and Su 2022: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
         e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
         """
-        rates = Checks(None, "raise").probability("fpr", fpr)
+        rates = STRICT.probability("fpr", fpr)
         return false_negative_rates(self._composition().curve(), rates)[()]
 
     def advantage(self) -> float:
@@ -570,7 +570,7 @@ class Accountant(Steps):
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
         most = LARGEST_COUNT - composed.ledger.get(mechanism, 0)
-        if epsilon == math.inf or leaks_nothing(mechanism, self._adjacency):
+        if epsilon == math.inf or renyi.leaks_nothing(mechanism, self._adjacency):
             return most if composed.upper_epsilon(delta) <= epsilon else 0
         return last_whole(lambda count: composed.plus(mechanism, int(count)).upper_epsilon(delta) - epsilon, most)
 
@@ -631,7 +631,7 @@ def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float
     """Check every number and answer for each; a scalar for a scalar."""
     if type(value) is float and domain[0](value):  # most are
         return function(value)
-    numbers = Checks(None, "raise").within(name, value, domain)
+    numbers = STRICT.within(name, value, domain)
     if numbers.ndim == 0:
         return function(float(numbers))
     return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)

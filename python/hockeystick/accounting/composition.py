@@ -239,7 +239,8 @@ class Composition:
         elif method == "renyi":
             method = f"Renyi divergence of order {answer.order:.4g}"
         elif method in ONE_STEP:
-            shares = {"rounding": max(_width(answer) - answer.pairs, 0.0)}
+            width = 0.0 if answer.lower == answer.upper else (answer.upper - answer.lower) / answer.upper
+            shares = {"rounding": max(width - answer.pairs, 0.0)}
         if answer.pairs > 0.0:
             shares["pairs"] = answer.pairs
         tried = tuple(f"{name}, {nodes} nodes, [{lower!r}, {upper!r}]" for name, lower, upper, nodes in answer.tried)
@@ -253,24 +254,11 @@ class Composition:
         return names[0 if answer.forward else 1]
 
 
-def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
-    """Say whether a step certainly does not depend on the records."""
-    return (
-        mechanism._has_pair
-        and mechanism._added_failure() == 0.0
-        and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
-    )
-
-
 def _contour_method(answer: core.Answer) -> str:
     if answer.nodes == 0:
         return f"Chernoff's bound at tilt {answer.tilt:.3g}" if answer.tilt else "beyond the largest loss"
     where = f"in {answer.slices} slices of the losses" if answer.slices else f"at tilt {answer.tilt:.3g}"
     return f"contour, {answer.nodes} nodes {where}"
-
-
-def _width(answer: core.Answer) -> float:
-    return 0.0 if answer.lower == answer.upper else (answer.upper - answer.lower) / answer.upper
 
 
 def _log_upper(answer: Answer) -> float:

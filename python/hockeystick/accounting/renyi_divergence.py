@@ -53,13 +53,16 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
         for forward in (True, False)
     )
     # Where terms were subnormal, roundings are no longer relative; SMALLEST is above all that they take.
-    return found if found >= SMALLEST or all(_leaks_nothing(m, adjacency) for m in ledger) else SMALLEST
+    return found if found >= SMALLEST or all(leaks_nothing(m, adjacency) for m in ledger) else SMALLEST
 
 
-def _leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
+def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
+    """Say whether a step certainly does not depend on the records."""
     if isinstance(mechanism, ZeroConcentratedDP):
         return mechanism.rho == mechanism.xi == mechanism.delta == 0.0
-    return mechanism._has_pair and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
+    if not mechanism._has_pair or mechanism._added_failure() > 0.0:
+        return False
+    return not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
 
 
 def _of_step(mechanism: Mechanism, adjacency: Adjacency, order: float, *, forward: bool) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick import risk
-from hockeystick._checks import OPEN_PROBABILITY, Checks, Result, probability_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, STRICT, Result, probability_scalar, scalar
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
@@ -124,7 +124,7 @@ def get_bayes_risk(accountant: Accountant, prior: ArrayLike) -> Result:
     >>> print(hs.format_lower(get_bayes_risk(hs.Accountant().compose(hs.Gaussian(2.0)), 0.5), ".3f"))
     0.401
     """
-    priors = Checks(None, "raise").probability("prior", prior)
+    priors = STRICT.probability("prior", prior)
     return np.array([risk.bayes_risk(accountant, p) for p in priors.ravel().tolist()]).reshape(priors.shape)[()]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from hockeystick._checks import Array, Checks, Result, count_scalar, distribution, probability_scalar
+from hockeystick._checks import STRICT, Array, Result, count_scalar, distribution, probability_scalar
 from hockeystick._numeric.rounding import LONG_SUM, UNIT, UP
 from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.accounting.privacy_curve import (
@@ -190,7 +190,7 @@ def singling_out(accountant: Accountant, weight: ArrayLike, num_records: int) ->
 
 def _each(accountant: Accountant, name: str, probabilities: ArrayLike) -> Result:
     """Return 1 - f at every probability."""
-    return true_positive_rates(curve_of(accountant), Checks(None, "raise").probability(name, probabilities))[()]
+    return true_positive_rates(curve_of(accountant), STRICT.probability(name, probabilities))[()]
 
 
 TOLERANCE = 1e-7  # of log lambda
