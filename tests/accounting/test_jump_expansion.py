@@ -104,7 +104,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(12)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @pytest.mark.parametrize(("make", "shift", "rate", "delta"), CASES)
 def test_two_steps_against_sums_over_outcomes(make: Callable, shift: float, rate: float, delta: float) -> None:

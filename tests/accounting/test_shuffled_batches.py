@@ -226,7 +226,7 @@ def test_sums_of_outputs_know_nearly_all(noise, num_batches):
 
 def test_two_epochs_of_the_review():
     """At noise 2, 50 batches, two epochs and eps = 0 the example's delta, by simulated likelihood ratios, is attained."""
-    r, runs = 0.5, 200_000
+    r, runs = 0.5, 80_000
     rng = np.random.default_rng(3)
     ratio = np.ones(runs)
     for _ in range(2):

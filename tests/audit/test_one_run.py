@@ -151,7 +151,7 @@ def answers_or_all(rng: np.random.Generator, coins: np.ndarray) -> np.ndarray:
 SLACK = int(stats.binom.isf(1e-4, AUDITS, 0.1))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(2)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("num_guesses", [40, 300])
 def test_coverage(method: str, num_guesses: int) -> None:

@@ -137,7 +137,7 @@ def best(law, generating):
     return np.append(largest, generating(0.0))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("sigma", "mean", "order"), [(1000.0, 1e9, 50.0), (1000.0, 1e3, 20.0), (1.0, 1e3, 3.0)])
 def test_searches_have_the_bound_of_the_theorem(sigma, mean, order):
     """A Poisson number of Gaussian runs: no divergence is below the least of Theorem 6 of Papernot and Steinke over all larger orders."""

@@ -57,7 +57,7 @@ def test_monotone_in_steps_and_eps(mechanism):
     assert all(b.lower <= a.upper for a, b in itertools.pairwise(curve))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     noise=st.floats(0.5, 5),
     rate=st.floats(1e-3, 1.0),

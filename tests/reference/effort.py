@@ -26,10 +26,11 @@ def marks_of_a_share(item: pytest.Item, every: int) -> list[Any]:
     Where a test has several tables, the first case of each is followed by the second of the others, as in a Latin square, so
     that each value of one table meets some of the other.
     """
-    indices = item.callspec.indices  # type: ignore[attr-defined] - a share is of a parametrised test
-    names = [mark.args[0] for mark in item.iter_markers("parametrize")]
-    firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
-    return [pytest.mark.slow] if sum(indices[first] for first in firsts) % every else []
+    case, places = next(iter(item.callspec.indices.values())), 0  # type: ignore[attr-defined]  # a share is of a parametrised test
+    for mark in reversed(list(item.iter_markers("parametrize"))):  # pytest numbers the cases of all tables in a row
+        case, place = divmod(case, len(mark.args[1]))
+        places += place
+    return [pytest.mark.slow] if places % every else []
 
 
 def some_quick(cases: Iterable[Any], every: int) -> list[Any]:
