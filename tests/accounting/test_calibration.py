@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -58,36 +58,6 @@ def test_an_end_that_just_fits():
     assert hs.calibrate(gaussian, epsilon=gaussian(7.0).epsilon(1e-5), delta=1e-5, bracket=(1.0, 7.0)) == 7.0
 
 
-def test_no_end_feasible():
-    """If neither end keeps the budget, the message has both epsilons."""
-    with pytest.raises(ValueError, match=r"bracket must have an end .* at most 0.1, not .* at 1 and .* at 2"):
-        hs.calibrate(gaussian, epsilon=0.1, delta=1e-5, bracket=(1.0, 2.0))
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "change"),
-    [
-        (ValueError, "epsilon must be non-negative and finite", {"epsilon": -1.0}),
-        (ValueError, "epsilon must be non-negative and finite", {"epsilon": math.inf}),
-        (ValueError, "delta must lie in", {"delta": 1.0}),
-        (TypeError, "bracket must be two numbers", {"bracket": 3.0}),
-        (TypeError, "bracket must be two numbers", {"bracket": (1.0, 2.0, 3.0)}),
-        (ValueError, "two different numbers", {"bracket": (2.0, 2.0)}),
-        (ValueError, "bracket must hold finite numbers, not inf", {"bracket": (2.0, math.inf)}),
-        (ValueError, "bracket must hold integers", {"bracket": (1.5, 3.0), "integer": True}),
-        (TypeError, "make_accountant must be callable", {"make_accountant": 3}),
-        (TypeError, "make_accountant must return an Accountant", {"make_accountant": hs.Gaussian}),
-    ],
-)
-def test_bad_input(error, message, change):
-    """A wrong argument is named; an error of make_accountant itself passes through."""
-    arguments = {"make_accountant": gaussian, "epsilon": 1.0, "delta": 1e-5, "bracket": (1.0, 100.0), **change}
-    with pytest.raises(error, match=message):
-        hs.calibrate(arguments.pop("make_accountant"), **arguments)
-    with pytest.raises(ValueError, match="noise_multiplier must be positive"):
-        hs.calibrate(gaussian, epsilon=1.0, delta=1e-5, bracket=(-1.0, 100.0))
-
-
 @given(root=st.floats(-1e6, 1e6), bend=st.floats(0.1, 10), noise=st.floats(0, 1e-3), up=st.booleans())
 def test_narrow(root, bend, noise, up):
     """The answer was evaluated and found feasible, and lies within the tolerance of the root, of bent and noisy curves."""
@@ -128,6 +98,7 @@ def test_advantage(advantage):
     assert truth * (1.0 - 1e-11) <= noise <= truth * (1.0 + 3e-9)
 
 
+@settings(max_examples=6)
 @given(st.floats(-12.0, -1.0).map(lambda x: 10.0**x), st.floats(1.1, 1e4))
 def test_rates(fpr, times):
     """The true-positive rate of 100 Gaussian steps is Phi(Phi^-1(fpr) + 10/noise)."""
@@ -135,30 +106,3 @@ def test_rates(fpr, times):
     noise = hs.calibrate(gaussian, tpr=tpr, fpr=fpr, bracket=(0.1, 1e6))
     truth = 10.0 / (norm.isf(fpr) - norm.isf(tpr))
     assert truth * (1.0 - 1e-9) <= noise <= truth * (1.0 + 1e-6)
-
-
-@pytest.mark.parametrize(
-    "budget",
-    [
-        {},
-        {"epsilon": 1.0},
-        {"delta": 0.1},
-        {"tpr": 0.5},
-        {"fpr": 0.1},
-        {"advantage": 0.1, "epsilon": 1.0, "delta": 0.1},
-    ],
-)
-def test_one_budget(budget):
-    """Half a budget, two or none are refused."""
-    with pytest.raises(ValueError, match="one budget must be given"):
-        hs.calibrate(gaussian, **budget, bracket=(1.0, 2.0))
-
-
-@pytest.mark.parametrize(
-    ("budget", "words"),
-    [({"tpr": 0.1, "fpr": 0.2}, "tpr"), ({"tpr": 1.0, "fpr": -1.0}, "fpr"), ({"advantage": 2.0}, "advantage")],
-)
-def test_budgets_outside_their_domains(budget, words):
-    """The argument is named."""
-    with pytest.raises(ValueError, match=words):
-        hs.calibrate(gaussian, **budget, bracket=(1.0, 2.0))

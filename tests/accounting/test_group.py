@@ -10,14 +10,10 @@ import pytest
 from scipy.special import logsumexp
 
 import hockeystick as hs
+from finite_laws import exponential, larger_hockey_stick, permute_and_flip, renyi
 
 EPS = (0.01, 0.3, 1.0, 3.0)
 SIZES = (2, 3, 10)
-
-
-def hockey_stick(p, q, eps):
-    """Return the larger delta of both directions of two discrete laws."""
-    return max(float(np.maximum(a - math.exp(eps) * b, 0).sum()) for a, b in ((p, q), (q, p)))
 
 
 def group(step, size, *, count=1, adjacency="add_or_remove"):
@@ -45,9 +41,9 @@ def test_noise_is_moved_further(size, adjacency, factor):
             (hs.DiscreteGaussian(noise, 2), -(integers**2) / (2 * noise**2)),
             (hs.DiscreteLaplace(1 / noise, 2), -np.abs(integers) / noise),
         ):
-            law = np.exp(exponents - logsumexp(exponents))
+            law = exponential(exponents)
             for eps in EPS:
-                exact = hockey_stick(np.roll(law, 2 * factor * size), law, eps)
+                exact = larger_hockey_stick(np.roll(law, 2 * factor * size), law, eps)
                 found = group(discrete, size, adjacency=adjacency).delta(eps)
                 assert exact * (1 - 1e-9) - 1e-15 <= found <= exact * (1 + 1e-6) + 1e-9
 
@@ -59,24 +55,11 @@ def test_choices_by_scores(seed):
     epsilon, size = float(rng.uniform(0.05, 1.0)), int(rng.choice(SIZES))
     scores = rng.normal(0, 3, 4)
     moved = scores + rng.choice([-size, 0, size], 4) * rng.uniform(0, 1, 4)  # by at most 1 for each record
-    laws = [np.exp(epsilon * s / 2 - logsumexp(epsilon * s / 2)) for s in (scores, moved)]
+    laws = [exponential(epsilon * s / 2) for s in (scores, moved)]
     flips = [permute_and_flip(epsilon * s / 2) for s in (scores, moved)]
     for step, (p, q) in ((hs.ExponentialMechanism(epsilon), laws), (hs.PermuteAndFlip(epsilon), flips)):
         for eps in EPS:
-            assert hockey_stick(p, q, eps) <= group(step, size).delta(eps) * (1 + 1e-9) + 1e-15
-
-
-def permute_and_flip(exponents):
-    """Return the law of permute-and-flip, by all orders and coins."""
-    chances = np.exp(exponents - exponents.max())
-    law = np.zeros(chances.size)
-    orders = list(itertools.permutations(range(chances.size)))
-    for order in orders:
-        left = 1.0
-        for candidate in order:
-            law[candidate] += left * chances[candidate] / len(orders)
-            left *= 1 - chances[candidate]
-    return law
+            assert larger_hockey_stick(p, q, eps) <= group(step, size).delta(eps) * (1 + 1e-9) + 1e-15
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -91,19 +74,13 @@ def test_chains_of_concentrated_laws(seed):
     laws = np.exp(logs - logsumexp(logs, axis=1)[:, np.newaxis])
     orders = np.concatenate([1 + np.geomspace(1e-4, 1, 60), np.geomspace(2, 1e4, 400)])
     pairs = [(p, q) for a, b in itertools.pairwise(laws) for p, q in ((a, b), (b, a))]
-    largest = np.max([divergence(p, q, orders) for p, q in pairs], axis=0)
+    largest = np.max([renyi(p, q, orders) for p, q in pairs], axis=0)
     xi = float(rng.choice([0.0, 0.4])) * largest.max()
     rho = max(float(((largest - xi) / orders).max()), 0.0) * (1 + 1e-4)
     bound = group(hs.ZeroConcentratedDP(rho, xi), size)
     for order in (1.01, 1.5, 2.0, 5.0, 40.0):
         for p, q in ((laws[0], laws[-1]), (laws[-1], laws[0])):
-            assert divergence(p, q, np.array([order]))[0] <= bound.rdp(order)
-
-
-def divergence(p, q, orders):
-    """Return Renyi divergences."""
-    a = orders[:, np.newaxis]
-    return logsumexp(a * np.log(p) + (1 - a) * np.log(q), axis=1) / (orders - 1)
+            assert renyi(p, q, np.array([order]))[0] <= bound.rdp(order)
 
 
 def test_samples_are_mixtures():
@@ -138,36 +115,3 @@ def test_the_smaller_is_taken():
     assert hs.group_epsilon(hs.Accountant().compose(hs.Gaussian(2.0)), 4, 0.0) == math.inf
     response = hs.Accountant("replace").compose(hs.RandomizedResponse(0.5, 2))
     assert hs.group_epsilon(response, 4, 0.0) == pytest.approx(4 * math.log(3), rel=1e-9)
-
-
-TRUNCATED = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.1, 30)
-REJECTED = {
-    "no group": (
-        ValueError,
-        "not known of RandomizedResponse",
-        lambda: group(hs.RandomizedResponse(0.5, 2), 2, adjacency="replace"),
-    ),
-    "a sample replaced": (
-        ValueError,
-        "not known of PoissonSampled",
-        lambda: group(hs.PoissonSampled(hs.Gaussian(1.0), 0.1), 2, adjacency="replace"),
-    ),
-    "failures": (ValueError, "not known of Zero", lambda: group(hs.ZeroConcentratedDP(0.1, delta=0.1), 2)),
-    "too far": (ValueError, "not known of Exponential", lambda: group(hs.ExponentialMechanism(500.0), 2)),
-    "number named": (
-        ValueError,
-        "must not name the number",
-        lambda: hs.group_epsilon(hs.Accountant().compose(TRUNCATED), 2, 1e-5),
-    ),
-    "no accountant": (TypeError, "must be an Accountant", lambda: hs.group_epsilon(TRUNCATED, 2, 1e-5)),
-    "no size": (ValueError, "group_size must be", lambda: hs.group_epsilon(MIXED, 0, 1e-5)),
-    "delta 1": (ValueError, "delta must lie", lambda: hs.group_epsilon(MIXED, 2, 1.0)),
-}
-
-
-@pytest.mark.parametrize("reason", REJECTED)
-def test_rejected(reason):
-    """What has no bound, or cannot be meant, is refused in words."""
-    error, words, call = REJECTED[reason]
-    with pytest.raises(error, match=words):
-        call()

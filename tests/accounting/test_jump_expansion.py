@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.special import erf, ndtr
 
-import effort
 import hockeystick as hs
 
 Array = np.ndarray
@@ -105,9 +104,9 @@ CASES = [
 ]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(12)
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
-@pytest.mark.parametrize(("make", "shift", "rate", "delta"), effort.some_quick(CASES, 4))
+@pytest.mark.parametrize(("make", "shift", "rate", "delta"), CASES)
 def test_two_steps_against_sums_over_outcomes(make: Callable, shift: float, rate: float, delta: float) -> None:
     """Both ends of epsilon enclose the curve of two steps; a batch of fixed size has its pair's upper end only."""
     mechanism, pair = make(shift, rate)

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-import effort
 import hockeystick as hs
 from compositions import MIXED, REPLACED, composed
 from hockeystick.interop import flower, opacus
@@ -70,8 +69,8 @@ LEDGERS = {
 }
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("name", effort.all_but_slow(LEDGERS, "10 RandomAllocation", "by a grid"))
+@pytest.mark.share(4)
+@pytest.mark.parametrize("name", LEDGERS)
 def test_accountants(name):
     """In words, in JSON, as a bracket and as the end of the curve it is one number, and it is rounded up where it is shortened."""
     accountant = LEDGERS[name]()

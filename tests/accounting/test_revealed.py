@@ -111,7 +111,7 @@ def test_never_below_the_exact_delta():
     """Compositions of (epsilon, delta) steps against all their outcomes, in sixty digits."""
     generator = random.Random(2)
     with mp.workdps(60):
-        for _ in range(200):
+        for _ in range(80):
             steps = [(generator.uniform(0, 2), 10.0 ** generator.uniform(-20, -1)) for _ in range(3)]
             accountant = composed(*steps)
             eps = generator.uniform(0, sum(step[0] for step in steps))

@@ -97,7 +97,7 @@ def test_pairs_of_two_batches_lie_below_the_outputs(noise):
         assert max(attained(noise, 2, SUM, eps)) >= 0.96 * max(exact) if eps == 0 else True
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(7)
 @pytest.mark.parametrize("noise", [0.35, 0.7, 1.0, 3.0, 20.0])
 @pytest.mark.parametrize("num_batches", [2, 30, 1000, 10**6])
 def test_cells_lie_below_the_largest_output(noise, num_batches):
@@ -204,9 +204,9 @@ def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
     assert max(deltas) <= bracket.upper * (1 + 1e-4)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.5, 4.0])
-@pytest.mark.parametrize("num_batches", [2, 3])
+@pytest.mark.parametrize("num_batches", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_sums_of_outputs_know_nearly_all(noise, num_batches):
     """The pair of the sum lies below the outputs' own, by a sum over all of them, and within 4 % of it at its first order."""
     r = 1 / noise
@@ -226,7 +226,7 @@ def test_sums_of_outputs_know_nearly_all(noise, num_batches):
 
 def test_two_epochs_of_the_review():
     """At noise 2, 50 batches, two epochs and eps = 0 the example's delta, by simulated likelihood ratios, is attained."""
-    r, runs = 0.5, 200_000
+    r, runs = 0.5, 80_000
     rng = np.random.default_rng(3)
     ratio = np.ones(runs)
     for _ in range(2):
@@ -310,24 +310,3 @@ def test_may_leak_more_than_poisson_samples():
     """At little noise the lower end lies far above the certified number of Poisson samples of the same rate."""
     poisson = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 1e-3), 1000).epsilon(1e-5)
     assert hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.0, num_batches=1000).lower > 10 * poisson
-
-
-BAD = [
-    (ValueError, "eps must be non-negative", lambda: hs.shuffled_batches_delta(-1, noise_multiplier=1, num_batches=2)),
-    (ValueError, "delta must lie in", lambda: hs.shuffled_batches_epsilon(1, noise_multiplier=1, num_batches=2)),
-    (ValueError, "noise_multiplier must", lambda: hs.shuffled_batches_delta(1, noise_multiplier=0, num_batches=2)),
-    (TypeError, "num_batches must", lambda: hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=2.5)),
-    (
-        ValueError,
-        "num_batches must be at most",
-        lambda: hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=10**7),
-    ),
-    (ValueError, "epochs must", lambda: hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=2, epochs=0)),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "make"), BAD)
-def test_bad_arguments(error, message, make):
-    """A wrong argument raises, and names itself, its value and its domain."""
-    with pytest.raises(error, match=message):
-        make()

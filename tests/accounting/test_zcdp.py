@@ -34,32 +34,6 @@ def least(rho, eps):
     return log_delta(rho, eps, 1 + mp.exp((low + high) / 2))
 
 
-@given(st.floats(-8, 3), st.floats(-4, 3))
-def test_delta_is_the_least_bound(log10_rho, log10_eps):
-    """Delta is the least over all orders, rounded up by little."""
-    rho, eps = 10.0**log10_rho, 10.0**log10_eps
-    found = hs.zcdp_delta(rho, eps)
-    with mp.workdps(60):
-        truth = min(mp.mpf(0), least(mp.mpf(rho), mp.mpf(eps)))
-        if truth < -740:
-            assert 0 < found < 1e-300
-        else:
-            assert truth <= mp.log(found) * (1 - mp.mpf(2) ** -60)
-            assert mp.log(found) <= truth + mp.mpf(10) ** -9 * (1 + abs(truth))
-
-
-@given(st.floats(-8, 3), st.floats(-300, -0.01))
-def test_epsilon_is_its_inverse(log10_rho, log10_delta):
-    """At the epsilon found delta is at most what was asked, and hardly below it where epsilon is positive."""
-    rho, delta = 10.0**log10_rho, 10.0**log10_delta
-    found = hs.zcdp_epsilon(rho, delta)
-    with mp.workdps(60):
-        truth = least(mp.mpf(rho), mp.mpf(found))
-        assert truth <= mp.log(delta)
-        if found > 0:
-            assert least(mp.mpf(rho), mp.mpf(found) * (1 - mp.mpf(10) ** -9)) > mp.log(delta) - 1e-9
-
-
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0])
 def test_gaussian_noise_is_below(mu):
     """A mu-GDP mechanism is mu^2/2-zCDP: its own delta is smaller, by at most a factor of 20 at these depths."""
@@ -70,14 +44,19 @@ def test_gaussian_noise_is_below(mu):
     assert np.all(hs.gdp_epsilon(mu, 1e-6) < hs.zcdp_epsilon(mu**2 / 2, 1e-6))
 
 
-@given(st.floats(-8, 2), st.floats(-4, 2), st.floats(-6, 2), st.floats(-200, -0.01))
-def test_xi_moves_epsilon(log10_rho, log10_eps, log10_xi, log10_delta):
-    """What the divergences have in common is taken from epsilon before the least bound is sought."""
-    rho, eps, xi, delta = 10.0**log10_rho, 10.0**log10_eps, 10.0**log10_xi, 10.0**log10_delta
+POWERS = st.floats(-8, 3).map(lambda x: 10.0**x)
+
+
+@given(POWERS, st.floats(-4, 3).map(lambda x: 10.0**x), st.one_of(st.just(0.0), POWERS), st.floats(-300, -0.01))
+def test_the_least_bound_over_all_orders(rho, eps, xi, log10_delta):
+    """Delta is the least over all orders, rounded up by little, and epsilon its inverse; xi is taken from epsilon before."""
+    delta = 10.0**log10_delta
     found, epsilon = hs.zcdp_delta(rho, eps, xi=xi), hs.zcdp_epsilon(rho, delta, xi=xi)
     with mp.workdps(60):
         truth = min(mp.mpf(0), least(mp.mpf(rho), mp.mpf(eps) - mp.mpf(xi)))
-        if truth > -740:
+        if truth < -740:
+            assert 0 < found < 1e-300
+        else:
             assert truth <= mp.log(found) * (1 - mp.mpf(2) ** -60)
             assert mp.log(found) <= truth + mp.mpf(10) ** -9 * (1 + abs(truth))
         assert least(mp.mpf(rho), mp.mpf(epsilon) - mp.mpf(xi)) <= mp.log(delta)
@@ -98,22 +77,6 @@ def test_ends():
     assert isinstance(hs.zcdp_delta(0.5, 1.0), float)
     assert np.isnan(hs.zcdp_delta([-1.0, 1.0, math.nan], [1.0, -1.0, 1.0], on_error="nan")).all()
     assert np.isnan(hs.zcdp_epsilon([-1.0, 1.0, 1.0], [0.1, 1.0, -0.1], on_error="nan")).all()
-
-
-REJECTED = {
-    "negative rho": (ValueError, "rho must be non-negative", lambda: hs.zcdp_delta(-1.0, 1.0)),
-    "negative eps": (ValueError, r"eps\[1\] must be non-negative", lambda: hs.zcdp_delta(1.0, [1.0, -1.0])),
-    "delta 1": (ValueError, r"delta must lie in \[0, 1\)", lambda: hs.zcdp_epsilon(1.0, 1.0)),
-    "a flag": (TypeError, "rho must be a real number", lambda: hs.zcdp_epsilon(True, 0.1)),
-}
-
-
-@pytest.mark.parametrize("reason", REJECTED)
-def test_rejected(reason):
-    """What is outside the domain is refused in words."""
-    error, words, call = REJECTED[reason]
-    with pytest.raises(error, match=words):
-        call()
 
 
 STEPS = {

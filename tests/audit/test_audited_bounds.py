@@ -29,6 +29,7 @@ def table() -> list:
     return list(runpy.run_path(str(ROOT / "docs" / "tables" / "audit.py"))["audited"](400_000))
 
 
+@pytest.mark.slow  # test_theorem_12a is its quick share
 def test_audits_stay_below_what_is_certified(table: list) -> None:
     """With a joint confidence of 0.99: 0 < audit lower <= exact or certified lower <= certified upper, in every row."""
     assert all(evidence.confidence == pytest.approx(1 - 0.01 / len(table)) for _, evidence in table)
@@ -38,12 +39,14 @@ def test_audits_stay_below_what_is_certified(table: list) -> None:
         assert ends == sorted(ends), row.algorithm
 
 
+@pytest.mark.slow
 def test_audits_refute_what_is_printed(table: list) -> None:
     """The audit exceeds the published epsilon in the rows of the false theorems, and in no other."""
     refuted = [row.algorithm for row, evidence in table if row.published and evidence.epsilon > row.published]
     assert tuple(refuted) == REFUTED
 
 
+@pytest.mark.slow
 def test_document_has_the_table(table: list) -> None:
     """The document's rows are the script's."""
     after = TEXT[TEXT.index("| algorithm |") :].splitlines()[2 : 2 + len(table)]

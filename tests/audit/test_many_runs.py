@@ -85,7 +85,7 @@ def test_perfect_test(n: int, delta: float, confidence: float) -> None:
     assert (found.true_positives, found.num_in, found.false_positives, found.num_out) == (n, n, 0, n)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("counts", [Counts(9, 30, 2, 40), Counts(30, 30, 0, 30), Counts(700, 1000, 650, 1000)])
 @pytest.mark.parametrize("delta", [0.0, 1e-2])
 @pytest.mark.parametrize("failure", [0.05, 1e-4])
@@ -112,7 +112,7 @@ def failures(bounds: list[float], truth: float) -> int:
     return int(np.sum(np.array(bounds) > truth * (1 + 1e-12)))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @cases
 @pytest.mark.parametrize("n", [40, 2000])
 def test_coverage(case: Case, n: int) -> None:

@@ -25,6 +25,7 @@ def test_python_blocks_run(block, capsys):
     assert 0.95 * budget < spent <= budget
 
 
+@pytest.mark.slow
 def test_measurements_run():
     """The script of the measurements runs, with fewer clients."""
     script = ROOT / "docs" / "tables" / "clients.py"

@@ -17,6 +17,7 @@ import pytest
 import effort
 import hockeystick as hs
 import processes
+import refused_calls
 from hockeystick.budgets import ledger_file
 
 BUDGET = {"epsilon": 6.0, "delta": 1e-6}
@@ -322,29 +323,6 @@ def test_head(path):
         hs.ClientLedgers(another, expected_head=ledgers.head, **BUDGET)
 
 
-ARGUMENTS = {
-    "no head": (ValueError, "64 hexadecimal digits", {"expected_head": "ab"}),
-    "a head of a new file": (ValueError, "None for a new file", {"expected_head": "0" * 64, "create": True}),
-    "a number for create": (TypeError, "create must be True or False, not 1", {"create": 1}),
-    "no path": (TypeError, "path must be a string or path-like, not None", {"path": None}),
-    "a byte of zero": (ValueError, "must name a file", {"path": "a\0b"}),
-    "no budget": (ValueError, "either epsilon and delta", {"epsilon": None}),
-    "both budgets": (ValueError, "either epsilon", {"budget": hs.GaussianFilter(1.0)}),
-    "a spent filter": (ValueError, "nothing is spent", {"epsilon": None, "delta": None, "budget": hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0))}),
-    "another epsilon": (ValueError, "was made with", {"epsilon": 2.0}),
-    "another adjacency": (ValueError, "was made with", {"adjacency": "replace"}),
-    "a filter": (ValueError, "was made with", {"epsilon": None, "delta": None, "budget": hs.GaussianFilter(1.0)}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("reason", ARGUMENTS)
-def test_wrong_arguments(reason, path):
-    """An opener that says something else than the file, or nothing that makes sense, is refused."""
-    error, words, options = ARGUMENTS[reason]
-    with pytest.raises(error, match=words):
-        hs.ClientLedgers(**{"path": path, **BUDGET} | options)
-
-
 @pytest.mark.parametrize(
     "tables", [["other"], ["settings", "clients", "charges"], ["entries", "head"], ["entries", "head", "more"]]
 )
@@ -399,3 +377,25 @@ def test_an_id_that_its_normal_form_makes_too_long(tmp_path):
     ledgers.enrol(["\U0001d160" * 300])
     ledgers.close()
     assert len(hs.ClientLedgers(tmp_path / "a.db", epsilon=1.0, delta=1e-6)) == 1
+
+
+REFUSED = r"""
+hs.ClientLedgers(**OPENED | {"expected_head": "ab"}) -> 64 hexadecimal digits
+hs.ClientLedgers(**OPENED | {"expected_head": "0" * 64, "create": True}) -> None for a new file
+hs.ClientLedgers(**OPENED | {"create": 1}) -> TypeError: create must be True or False, not 1
+hs.ClientLedgers(**OPENED | {"path": None}) -> TypeError: path must be a string or path-like, not None
+hs.ClientLedgers(**OPENED | {"path": "a\x00b"}) -> must name a file
+hs.ClientLedgers(**OPENED | {"epsilon": None}) -> either epsilon and delta
+hs.ClientLedgers(**OPENED | {"budget": hs.GaussianFilter(1.0)}) -> either epsilon
+hs.ClientLedgers(**OPENED | {"epsilon": None, "delta": None, "budget": hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0))})
+    -> nothing is spent
+hs.ClientLedgers(**OPENED | {"epsilon": 2.0}) -> was made with
+hs.ClientLedgers(**OPENED | {"adjacency": "replace"}) -> was made with
+hs.ClientLedgers(**OPENED | {"epsilon": None, "delta": None, "budget": hs.GaussianFilter(1.0)}) -> was made with
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused_openings(call, reason, path):
+    """An opener that says something else than the file, or nothing that makes sense, is refused."""
+    refused_calls.check(call, reason, {"hs": hs, "OPENED": {"path": path, **BUDGET}})

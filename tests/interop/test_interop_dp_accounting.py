@@ -152,6 +152,7 @@ def test_hundred_laplace_releases_are_tighter_than_their_sum():
     assert found < 82.0
 
 
+@pytest.mark.slow
 def test_the_table_of_replacement_is_what_its_code_prints(capsys):
     """The page on switching shows the numbers of its own block, rounded up."""
     page = (Path(__file__).parents[2] / "docs" / "project" / "switching.md").read_text(encoding="utf-8")

@@ -85,19 +85,3 @@ def test_dpsgd():
     sigma = prv.find_noise_multiplier(0.01, 1000, target_epsilon=2.0, target_delta=1e-5)
     epsilon = prv.DPSGDAccountant(sigma, 0.01, 1000).compute_epsilon(1e-5, 1000)[2]
     assert 2.0 * (1 - 1e-6) <= epsilon <= 2.0
-
-
-@pytest.mark.parametrize(
-    ("prvs", "counts", "error", "match"),
-    [
-        (object(), None, TypeError, "prvs must be mechanisms"),
-        (named("GaussianMechanism", mu=1.0, sensitivity=2.0), None, TypeError, "prvs must be"),  # an unknown attribute
-        ([STEP], [1, 2], ValueError, "must have 1 counts, not 2"),
-        ([STEP], [0], ValueError, "count must be an integer"),
-        (named("GaussianMechanism", mu=-1.0), None, ValueError, "noise_multiplier must be positive"),
-    ],
-)
-def test_refused(prvs, counts, error, match):
-    """What is unknown or out of its domain is refused by name."""
-    with pytest.raises(error, match=match):
-        prv.PRVAccountant(prvs).compute_epsilon(1e-5, counts)

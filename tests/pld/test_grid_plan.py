@@ -84,7 +84,7 @@ def both_directions(noise, rate, steps, delta, interval=0.0):
     return max(end[0] for end in ends), max(end[1] for end in ends), sum(end[4] for end in ends)
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(120, marks=pytest.mark.slow)])
 def test_work_is_bounded_on_every_legal_cell(count):
     """No cell of the whole domain costs more than the cap, raises, or has its ends in the wrong order."""
     generator = np.random.default_rng(11)
@@ -95,7 +95,7 @@ def test_work_is_bounded_on_every_legal_cell(count):
         assert work <= 1e9, cell
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
 def test_most_brackets_are_narrow(count):
     """Nine in ten random cells of the usual domain have brackets of 1e-3 epsilon, however small delta is."""
     generator = np.random.default_rng(12)

@@ -128,30 +128,6 @@ def test_shuffled_is_no_poisson_number():
             assert shuffled > parameters(noise_std=noise, rounds=rounds).accountant().epsilon(1e-6)
 
 
-REJECTED = {
-    "more in a round than there are": (ValueError, "at most clients", {"clients_per_round": 1001}),
-    "all, but only some": (ValueError, "with sampling", {"sampling": "all"}),
-    "no clients": (ValueError, "clients must be", {"clients": 0}),
-    "no rounds": (ValueError, "rounds must be", {"rounds": 0}),
-    "half a round": (TypeError, "rounds must be", {"rounds": 2.5}),
-    "no clipping": (ValueError, "clip_norm must be", {"clip_norm": math.inf}),
-    "no noise": (ValueError, "noise_std must be", {"noise_std": 0.0}),
-    "NaN noise": (ValueError, "noise_std must be", {"noise_std": math.nan}),
-    "a word for noise": (ValueError, "noise_on must be", {"noise_on": "server"}),
-    "a word for sampling": (ValueError, "sampling must be", {"sampling": "uniform"}),
-    "a flag": (TypeError, "sampling must be", {"sampling": True}),
-    "noise without end": (ValueError, "over clip_norm", {"noise_std": 1e300, "clip_norm": 1e-300}),
-}
-
-
-@pytest.mark.parametrize("reason", REJECTED)
-def test_rejected(reason):
-    """What describes no training is refused in words."""
-    error, words, changes = REJECTED[reason]
-    with pytest.raises(error, match=words):
-        parameters(**changes)
-
-
 SECURE = {
     "clients": 1000,
     "dropouts": 100,
@@ -251,25 +227,3 @@ def test_replaced_clients():
     assert training.accountant().adjacency == "replace"
     assert "updates are replaced" in training.assumptions[-1]
     assert training.accountant().epsilon(1e-6) > 1.9 * secure().accountant().epsilon(1e-6)
-
-
-BAD = [
-    (ValueError, r"dropouts must be at most clients - 1 \(999\), not 1000", {"dropouts": 1000}),
-    (ValueError, "dropouts must be an integer in", {"dropouts": -1}),
-    (ValueError, r"bits must lie in \[13, 64\], as the noise of all clients has the deviation", {"bits": 12}),
-    (ValueError, "bits must lie in", {"bits": 65}),
-    (ValueError, "granularity must be positive", {"granularity": 0.0}),
-    (ValueError, r"beta must lie in \(0, 1\), not 1", {"beta": 1.0}),
-    (ValueError, "rounding must be one of", {"rounding": "stochastic"}),
-    (ValueError, r"clip_norm over granularity, rounded, must lie in \[1, 1e9\]", {"granularity": 1e-10, "bits": 64}),
-    (ValueError, "client_noise_std over granularity must lie in", {"client_noise_std": 1e3, "bits": 60}),
-    (ValueError, "client_noise_std over granularity must be finite", {"granularity": 1e-320}),
-    (TypeError, "clients must be an integer", {"clients": 10.5}),
-]
-
-
-@pytest.mark.parametrize(("error", "message", "changes"), BAD)
-def test_bad_settings(error, message, changes):
-    """A setting outside its domain is named, with its value."""
-    with pytest.raises(error, match=message):
-        secure(**changes)

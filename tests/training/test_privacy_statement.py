@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import effort
 import hockeystick as hs
 from hockeystick import cli
 
@@ -246,15 +245,15 @@ def test_a_rate_stands_for_the_batch_size():
             hs.privacy_statement(**(known | more))
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("form", effort.all_but_slow(["text", "markdown", "latex", "json"], "markdown", "latex"))
+@pytest.mark.share(4)
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
 def test_a_large_delta_stands_before_the_epsilon(form):
     """Where delta is one over the number of records the sentence to quote begins with what that means; below it does not."""
     for made in (
         lambda delta: hs.privacy_statement(**(REVIEWED | {"delta": delta}), format=form),
         lambda delta: (
             hs.Accountant("replace")
-            .compose(hs.FixedSizeSampled(hs.Gaussian(2.0), 60_000, 256, replacement=False), 10)
+            .compose(hs.FixedSizeSampled(hs.Gaussian(2.0), 60_000, 256, replacement=False))
             .statement(delta, format=form)
         ),
     ):
@@ -266,25 +265,6 @@ def test_a_large_delta_stands_before_the_epsilon(form):
             continue
         paragraph = large.split("\n\n" if form != "text" else "=\n\n")[1]
         assert re.match(r"(δ|\$\\delta\$) = \S+ is not below 1/60000", paragraph)
-
-
-REFUSED = {
-    "batch": ({"batch_size": 60_001}, "batch_size must be at most the number of records (60000), not 60001"),
-    "both": ({"steps": 3}, "exactly one of epochs and steps must be given, not epochs=15 and steps=3"),
-    "neither": ({"epochs": None}, "exactly one of epochs and steps must be given, not epochs=None and steps=None"),
-    "rate": ({"sampling_rate": 0.0}, "sampling_rate must lie in (0, 1], not 0.0"),
-    "sampling": ({"sampling": "bernoulli"}, "sampling must be one of"),
-    "format": ({"format": "html"}, "format must be one of"),
-    "delta": ({"delta": 0.0}, "delta must lie in (0, 1), not 0.0"),
-    "noise": ({"noise_multiplier": 0.0}, "noise_multiplier must be positive and finite, not 0.0"),
-}
-
-
-@pytest.mark.parametrize(("changes", "told"), REFUSED.values(), ids=REFUSED)
-def test_refused(changes, told):
-    """Bad input is named, with its value and its domain."""
-    with pytest.raises(ValueError, match=re.escape(told)):
-        hs.privacy_statement(**(REVIEWED | changes))
 
 
 def test_estimates_have_no_statement():

@@ -51,6 +51,7 @@ def exact_delta(noise, counts, chances, eps):
     return max(found)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.8, 1.5, 4.0])
 @pytest.mark.parametrize("held", [1, 2, 5, 30])
 @pytest.mark.parametrize("batch_size", [3, 60, 300])
@@ -149,41 +150,3 @@ def test_ends():
     found = bound_owners(many, 10)
     assert found.records_per_user == 10
     assert 4000 < found.selected.size <= found.at_most <= 10_000
-
-
-REJECTED = {
-    "too many records": (
-        ValueError,
-        r"records must be at most users times records_per_user \(4000\), not 5000",
-        lambda: parameters(records=5000),
-    ),
-    "a batch too large": (
-        ValueError,
-        r"batch_size must be at most records \(3000\), not 3001",
-        lambda: parameters(batch_size=3001),
-    ),
-    "too many users": (
-        ValueError,
-        r"users_per_step must be at most users \(1000\), not 1001",
-        lambda: parameters(users_per_step=1001),
-    ),
-    "too large a group": (
-        ValueError,
-        r"group_size must be at most .*\(1000\)",
-        lambda: parameters(records_per_user=1001),
-    ),
-    "no noise": (ValueError, "noise_multiplier must be positive", lambda: parameters(noise_multiplier=0.0)),
-    "no steps": (ValueError, "steps must be an integer", lambda: parameters(steps=0)),
-    "no room": (ValueError, "most must be an integer", lambda: bound_owners([["a"]], 0)),
-    "a name": (TypeError, r"owners\[1\] must be the ids", lambda: bound_owners([["a"], "Ada"], 1)),
-    "a number": (TypeError, r"owners\[0\] must be the ids", lambda: bound_owners([1, 2], 1)),
-    "lists": (TypeError, r"owners\[0\] must have hashable", lambda: bound_owners([[["a"]]], 1)),
-}
-
-
-@pytest.mark.parametrize("reason", REJECTED)
-def test_rejected(reason):
-    """What cannot be meant is refused in words."""
-    error, words, call = REJECTED[reason]
-    with pytest.raises(error, match=words):
-        call()

@@ -85,6 +85,15 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
     return int(value)
 
 
+def count_at_most(name: str, value: int, limit_name: str, limit: int) -> int:
+    """Return `value` if it is an integer from 1 to another argument."""
+    count = count_scalar(name, value)
+    if count > limit:
+        msg = f"{name} must be at most {limit_name} ({limit}), not {count}"
+        raise ValueError(msg)
+    return count
+
+
 def boolean_scalar(name: str, value: object) -> bool:
     """Return `value` if it is True or False, of Python or of NumPy; 0 and 1 are refused."""
     if not isinstance(value, (bool, np.bool_)):

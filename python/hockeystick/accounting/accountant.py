@@ -16,8 +16,8 @@ from hockeystick._checks import (
     DELTA,
     LARGEST_COUNT,
     NON_NEGATIVE_OR_INFINITE,
+    STRICT,
     Array,
-    Checks,
     Domain,
     Doubles,
     Result,
@@ -35,7 +35,7 @@ from hockeystick._numeric.search import last_whole
 from hockeystick._statements import Format
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.brackets import Bracket, Explanation
-from hockeystick.accounting.composition import ENGINES, Composition, Engine, Question, leaks_nothing
+from hockeystick.accounting.composition import ENGINES, Composition, Engine, Question
 from hockeystick.accounting.privacy_curve import false_negative_rates
 from hockeystick.accounting.state import dump, load
 from hockeystick.accounting.statement import guaranteed, stated
@@ -193,16 +193,12 @@ class Accountant(Steps):
 
     def _repeat(self, block: Block, times: int) -> None:
         """Add a block of steps so many times."""
-        block, times = self._checked_block(block), count_scalar("count", times)
-        self._change(Record.plus_block, block, times)
+        self._change(Record.plus_block, *self._checked_item(block, times))
 
-    def _checked_block(self, block: Block) -> Block:
-        return tuple(
-            (self._checked_block(what), count_scalar("count", count))
-            if isinstance(what, tuple)
-            else (what, self._checked(what, count))
-            for what, count in block
-        )
+    def _checked_item(self, what: Mechanism | Block, count: int) -> Any:
+        if isinstance(what, tuple):
+            return tuple(self._checked_item(*item) for item in what), count_scalar("count", count)
+        return what, self._checked(what, count)
 
     @overload
     def delta(self, eps: float) -> float: ...
@@ -254,7 +250,7 @@ class Accountant(Steps):
         """
         composed = self._composition()
         upper = _each("delta", delta, DELTA, composed.upper_epsilon)
-        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        _warn_of_large(delta, composed)
         return upper
 
     @overload
@@ -324,7 +320,7 @@ class Accountant(Steps):
         """
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
-        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        _warn_of_large(delta, composed)
         return composed.bracket(Question(True, delta))
 
     def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
@@ -388,7 +384,7 @@ class Accountant(Steps):
         Dong, Roth and Su 2022: the supremum over eps >= 0 of max(0, 1 - delta - e^eps fpr,
         e^-eps (1 - delta - fpr)). Any set of eps gives a lower bound; this one is refined around the maximum.
         """
-        rates = Checks(None, "raise").probability("fpr", fpr)
+        rates = STRICT.probability("fpr", fpr)
         return false_negative_rates(self._composition().curve(), rates)[()]
 
     def advantage(self) -> float:
@@ -490,7 +486,7 @@ class Accountant(Steps):
         """
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
-        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records()))
+        _warn_of_large(delta, composed)
         return stated(guaranteed(composed, delta), delta, format, released, unit)
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -512,7 +508,7 @@ class Accountant(Steps):
             If delta is outside its domain, or there are more than 10^6 steps.
         """
         delta = scalar("delta", delta, *DELTA)
-        setting_warnings.warn(setting_warnings.large_delta(delta, self._composition().num_records()))
+        _warn_of_large(delta, self._composition())
         curve = self._epsilons_by_step(self._state, delta)
         return np.minimum.accumulate(curve[::-1])[::-1]  # what holds after more steps holds after fewer
 
@@ -574,7 +570,7 @@ class Accountant(Steps):
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
         most = LARGEST_COUNT - composed.ledger.get(mechanism, 0)
-        if epsilon == math.inf or leaks_nothing(mechanism, self._adjacency):
+        if epsilon == math.inf or renyi.leaks_nothing(mechanism, self._adjacency):
             return most if composed.upper_epsilon(delta) <= epsilon else 0
         return last_whole(lambda count: composed.plus(mechanism, int(count)).upper_epsilon(delta) - epsilon, most)
 
@@ -587,16 +583,14 @@ class Accountant(Steps):
             raise ValueError(msg)
         runs = [(mechanisms[number], count) for number, count in record.order.runs()]
         if len(runs) == 1 and self._engine == "auto" and self._adjacency == "add_or_remove":
-            step, count = (
-                PoissonSampled(runs[0][0], 1.0) if isinstance(runs[0][0], Gaussian) else runs[0][0],
-                runs[0][1],
-            )
-            if isinstance(step, PoissonSampled) and isinstance(step.mechanism, Gaussian):
-                return _dpsgd_curve(step.mechanism.noise_multiplier, step.sampling_rate, count, delta)
-        Composition({mechanism: 1 for mechanism, _ in runs}, self._adjacency).require_certified()
-        if not all(mechanism._has_pair and mechanism._added_failure() == 0.0 for mechanism, _ in runs):
-            return self._curve_anew(runs, delta)
-        return self._curve_growing(runs, delta)
+            only = runs[0][0]
+            step = PoissonSampled(only, 1.0) if isinstance(only, Gaussian) else only
+            if isinstance(step, PoissonSampled) and isinstance(step.mechanism, Gaussian):  # one call, on all cores
+                setting = step.mechanism.noise_multiplier, step.sampling_rate, np.arange(1.0, steps + 1.0), delta
+                return core.dpsgd_epsilon(broadcast(*map(np.asarray, setting)), thread_count(None))
+        composed = Composition(dict.fromkeys(ledger, 1), self._adjacency)
+        composed.require_certified()
+        return (self._curve_growing if composed.core_alone else self._curve_anew)(runs, delta)
 
     def _curve_growing(self, runs: Sequence[tuple[Mechanism, int]], delta: float) -> Array:
         """Return the curve of a ledger that grows by one step at a time, and keeps what it computed of the steps before."""
@@ -611,7 +605,7 @@ class Accountant(Steps):
         return np.array(curve)
 
     def _curve_anew(self, runs: Sequence[tuple[Mechanism, int]], delta: float) -> Array:
-        """Return the curve where a mechanism has no pair: each ledger is asked anew."""
+        """Return the curve where the core does not know all: each ledger is asked anew."""
         composed = Composition({}, self._adjacency, self._engine)
         curve = []
         for mechanism, count in runs:
@@ -621,17 +615,23 @@ class Accountant(Steps):
         return np.array(curve)
 
 
-def _dpsgd_curve(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> Array:
-    """Return the curve of DP-SGD by one call on all cores."""
-    fixed = (np.array(noise_multiplier), np.array(sampling_rate))
-    return core.dpsgd_epsilon(broadcast(*fixed, np.arange(1.0, steps + 1.0), np.array(delta)), thread_count(None))
+def require_accountant(name: str, value: object) -> None:
+    """Refuse what is no accountant."""
+    if not isinstance(value, Accountant):
+        msg = f"{name} must be an Accountant, not {shown(value)}"
+        raise TypeError(msg)
+
+
+def _warn_of_large(delta: ArrayLike, composed: Composition) -> None:
+    if composed.num_records is not None:
+        setting_warnings.warn(setting_warnings.large_delta(delta, composed.num_records), skip=1)
 
 
 def _each(name: str, value: ArrayLike, domain: Domain, function: Callable[[float], float]) -> Result:
     """Check every number and answer for each; a scalar for a scalar."""
     if type(value) is float and domain[0](value):  # most are
         return function(value)
-    numbers = Checks(None, "raise").within(name, value, domain)
+    numbers = STRICT.within(name, value, domain)
     if numbers.ndim == 0:
         return function(float(numbers))
     return np.array([function(x) for x in numbers.ravel().tolist()], dtype=np.float64).reshape(numbers.shape)

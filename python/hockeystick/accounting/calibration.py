@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from hockeystick._checks import DELTA, LARGEST_COUNT, probability_scalar, scalar
+from hockeystick._checks import DELTA, LARGEST_COUNT, non_negative_scalar, probability_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
@@ -122,30 +122,24 @@ class Budget:
     spent: Callable[[Accountant], float]
 
 
-def _budget(**given: float | None) -> Budget:
+def _budget(**arguments: Any) -> Budget:
     """Return the one budget that was given."""
-    names = {name for name, value in given.items() if value is not None}
-    if names == {"advantage"}:
-        return Budget(
-            "advantage", probability_scalar("advantage", cast(float, given["advantage"])), Accountant.advantage
-        )
-    if names == {"epsilon", "delta"}:
-        delta = scalar("delta", cast(float, given["delta"]), *DELTA)
-        epsilon = scalar(
-            "epsilon", cast(float, given["epsilon"]), lambda x: 0 <= x < math.inf, "be non-negative and finite"
-        )
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if given.keys() == {"advantage"}:
+        return Budget("advantage", probability_scalar("advantage", given["advantage"]), Accountant.advantage)
+    if given.keys() == {"epsilon", "delta"}:
+        delta, epsilon = scalar("delta", given["delta"], *DELTA), non_negative_scalar("epsilon", given["epsilon"])
         return Budget(f"epsilon at delta={delta}", epsilon, lambda accountant: float(accountant.epsilon(delta)))
-    if names == {"tpr", "fpr"}:
-        fpr = probability_scalar("fpr", cast(float, given["fpr"]))
-        tpr = scalar("tpr", cast(float, given["tpr"]), lambda x: fpr <= x <= 1, f"lie in [fpr, 1] = [{fpr}, 1]")
-        at = np.array([fpr])
-        return Budget(
-            f"true-positive rate at fpr={fpr}",
-            tpr,
-            lambda accountant: float(true_positive_rates(accountant._composition().curve(), at)[0]),
-        )
-    shown = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None) or "none"
-    msg = f"one budget must be given: epsilon and delta, or advantage, or tpr and fpr; not {shown}"
+    if given.keys() == {"tpr", "fpr"}:
+        fpr = probability_scalar("fpr", given["fpr"])
+        tpr = scalar("tpr", given["tpr"], lambda x: fpr <= x <= 1, f"lie in [fpr, 1] = [{fpr}, 1]")
+
+        def found(accountant: Accountant) -> float:
+            return float(true_positive_rates(accountant._composition().curve(), np.array([fpr]))[0])
+
+        return Budget(f"true-positive rate at fpr={fpr}", tpr, found)
+    words = ", ".join(f"{name}={value}" for name, value in given.items()) or "none"
+    msg = f"one budget must be given: epsilon and delta, or advantage, or tpr and fpr; not {words}"
     raise ValueError(msg)
 
 

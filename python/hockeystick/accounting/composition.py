@@ -22,9 +22,9 @@ from hockeystick._statements import say
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.brackets import Bracket, Explanation, describe
 from hockeystick.accounting.privacy_curve import Curve
-from hockeystick.mechanisms import FixedSizeSampled, Shuffled, TruncatedPoissonSampled
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, plain, status_of
-from hockeystick.mechanisms.premises import Premises, joined
+from hockeystick.mechanisms import Dominating, Shuffled
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, parts_of, plain
+from hockeystick.mechanisms.premises import Premises, Status, joined
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
 Engine: TypeAlias = Literal["auto", "contour", "pld"]
@@ -67,21 +67,24 @@ class Composition:
 
     def __init__(self, ledger: Mapping[Mechanism, int], adjacency: Adjacency, engine: Engine = "auto") -> None:
         """Take a ledger whose mechanisms support the adjacency."""
-        self.ledger = dict(ledger)
+        self.ledger = self.holding = dict(ledger)
         self.adjacency: Adjacency = adjacency
         self.engine: Engine = engine
-        self.holding: dict[Mechanism, int] = {}  # what is accounted for where nothing fails
-        for mechanism, count in ledger.items():
-            holding = mechanism._holding()
-            self.holding[holding] = self.holding.get(holding, 0) + count
-        # The probability that something does, on either data set: it adds to every delta.
-        self.failure = failure_of([(count, mechanism._added_failure()) for mechanism, count in ledger.items()])
-        self.status = status_of(ledger)
-        self.by_renyi_alone = not all(mechanism._has_pair for mechanism in ledger)
+        self.failure = 0.0  # the probability that something fails, on either data set: it adds to every delta
+        if any(isinstance(step, Dominating) for step in ledger):  # no other step may fail
+            self.holding = {}  # what is accounted for where nothing does
+            for step, count in ledger.items():
+                self.holding[step._holding()] = self.holding.get(step._holding(), 0) + count
+            self.failure = failure_of([(count, step._added_failure()) for step, count in ledger.items()])
+        parts = parts_of(ledger)
+        self.status: Status = "certified" if all(part._certified for part in parts) else "estimate"
+        sizes = (getattr(part, "num_users" if isinstance(part, Shuffled) else "dataset_size", None) for part in parts)
+        self.num_records = min((size for size in sizes if size is not None), default=None)  # the least that is named
+        self.by_renyi_alone = not all(step._has_pair for step in ledger)
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
-        self.by_renyi_too = self.status == "certified" and any(
-            isinstance(step, RenyiMechanism) for step in plain(ledger)
-        )
+        known = self.status == "certified" and any(isinstance(part, RenyiMechanism) for part in parts)
+        self.by_renyi_too = known and any(isinstance(step, RenyiMechanism) for step in plain(ledger))
+        self.core_alone = self.failure == 0.0 and not self.by_renyi_alone and not self.by_renyi_too
         self._held: dict[int, _Held] = {}  # by process
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -141,17 +144,6 @@ class Composition:
         steps = (step.premises(self.adjacency).times(count) for step, count in self.ledger.items())
         return joined(self.adjacency, (fixed, *steps))
 
-    def num_records(self) -> int | None:
-        """Return the least number of records that a mechanism names, None if none does."""
-        sizes = []
-        for mechanism in self.ledger:
-            for part in mechanism._within():
-                if isinstance(part, (FixedSizeSampled, TruncatedPoissonSampled)):
-                    sizes.append(part.dataset_size)
-                elif isinstance(part, Shuffled):
-                    sizes.append(part.num_users)
-        return min(sizes, default=None)
-
     def require_certified(self) -> None:
         """Raise ValueError if a mechanism is only estimated."""
         if self.status != "certified":
@@ -182,14 +174,9 @@ class Composition:
     def _upper_end(self, question: Question) -> float:
         """Return the largest upper end of both directions, or raise ValueError if a mechanism is only estimated."""
         self.require_certified()
-        if self.failure > 0.0:
-            return self._with_failure(question)[0].upper
-        if self.by_renyi_alone:
-            return self._by_renyi(question).upper
-        upper = float(self._accountant(upper_only=True).answers(*question, self.engine, True)[0].upper)
-        if self.by_renyi_too and self.engine == "auto":
-            return min(upper, self._by_renyi(question).upper)
-        return upper
+        if self.core_alone:  # its answer needs no words here
+            return float(self._accountant(upper_only=True).answers(*question, self.engine, True)[0].upper)
+        return self._answers(question, upper_only=True)[0].upper
 
     def _answers(self, question: Question, *, upper_only: bool) -> list[Answer]:
         """Return an answer for each direction, the largest upper end first; with `upper_only`, lower ends are 0."""
@@ -252,7 +239,8 @@ class Composition:
         elif method == "renyi":
             method = f"Renyi divergence of order {answer.order:.4g}"
         elif method in ONE_STEP:
-            shares = {"rounding": max(_width(answer) - answer.pairs, 0.0)}
+            width = 0.0 if answer.lower == answer.upper else (answer.upper - answer.lower) / answer.upper
+            shares = {"rounding": max(width - answer.pairs, 0.0)}
         if answer.pairs > 0.0:
             shares["pairs"] = answer.pairs
         tried = tuple(f"{name}, {nodes} nodes, [{lower!r}, {upper!r}]" for name, lower, upper, nodes in answer.tried)
@@ -266,24 +254,11 @@ class Composition:
         return names[0 if answer.forward else 1]
 
 
-def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
-    """Say whether a step certainly does not depend on the records."""
-    return (
-        mechanism._has_pair
-        and mechanism._added_failure() == 0.0
-        and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
-    )
-
-
 def _contour_method(answer: core.Answer) -> str:
     if answer.nodes == 0:
         return f"Chernoff's bound at tilt {answer.tilt:.3g}" if answer.tilt else "beyond the largest loss"
     where = f"in {answer.slices} slices of the losses" if answer.slices else f"at tilt {answer.tilt:.3g}"
     return f"contour, {answer.nodes} nodes {where}"
-
-
-def _width(answer: core.Answer) -> float:
-    return 0.0 if answer.lower == answer.upper else (answer.upper - answer.lower) / answer.upper
 
 
 def _log_upper(answer: Answer) -> float:

@@ -10,9 +10,10 @@ Where a step has no such mechanism, what is known of one record alone is chained
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import singledispatch
+from typing import Any
 
 from hockeystick._numeric.rounding import SHORT_SUM, UP
 from hockeystick._numeric.search import smallest_feasible
@@ -58,57 +59,19 @@ def of_group(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | No
     if size == 1:
         return step
     try:
-        return _grouped(step, size, adjacency)
+        return OF_GROUP[type(step)](step, size, adjacency) if type(step) in OF_GROUP else None
     except ValueError:
         return None
 
 
-@singledispatch
-def _grouped(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | None:
-    del step, size, adjacency
-    return None
-
-
-@_grouped.register(Gaussian)
-@_grouped.register(Laplace)
-def _noise(step: Gaussian | Laplace, size: int, adjacency: Adjacency) -> Mechanism:
-    del adjacency
-    return type(step)(_less(step.noise_multiplier, size))
-
-
-@_grouped.register
-def _discrete_gaussian(step: DiscreteGaussian, size: int, adjacency: Adjacency) -> Mechanism:
-    del adjacency
-    return DiscreteGaussian(step.sigma, step.sensitivity * size)
-
-
-@_grouped.register
-def _discrete_laplace(step: DiscreteLaplace, size: int, adjacency: Adjacency) -> Mechanism:
-    del adjacency
-    return DiscreteLaplace(step.parameter, step.sensitivity * size)
-
-
-@_grouped.register(ExponentialMechanism)
-@_grouped.register(PermuteAndFlip)
-def _choice(step: ExponentialMechanism | PermuteAndFlip, size: int, adjacency: Adjacency) -> Mechanism:
-    del adjacency
-    return type(step)(_more(step.epsilon, size))
-
-
-@_grouped.register
-def _concentrated(step: ZeroConcentratedDP, size: int, adjacency: Adjacency) -> Mechanism | None:
-    del adjacency
+def _concentrated(step: ZeroConcentratedDP, size: int, _: Adjacency) -> Mechanism | None:
     if step.delta > 0.0:
         return None
-    common = (
-        math.fsum(size / i for i in range(1, size + 1))
-        if step.xi > 0.0 and size <= 10**6
-        else size * (1.0 + math.log(size))
-    )
+    exact = step.xi > 0.0 and size <= 10**6
+    common = math.fsum(size / i for i in range(1, size + 1)) if exact else size * (1.0 + math.log(size))
     return ZeroConcentratedDP(_more(_more(step.rho, size), size), step.xi * common * (1.0 + SHORT_SUM))
 
 
-@_grouped.register
 def _sampled(step: PoissonSampled, size: int, adjacency: Adjacency) -> Mechanism | None:
     if step.sampling_rate == 0.0:
         return step
@@ -119,28 +82,40 @@ def _sampled(step: PoissonSampled, size: int, adjacency: Adjacency) -> Mechanism
     return MixtureOfGaussians.of_group(step.mechanism.noise_multiplier, size, step.sampling_rate)
 
 
-@_grouped.register
 def _composed(step: Composed, size: int, adjacency: Adjacency) -> Mechanism | None:
     parts = [(of_group(part, size, adjacency), count) for part, count in step.steps]
     known = [(part, count) for part, count in parts if part is not None]
     return Composed(known) if len(known) == len(parts) else None
 
 
-@_grouped.register
 def _selected(step: PrivateSelection, size: int, adjacency: Adjacency) -> Mechanism | None:
     run = of_group(step.mechanism, size, adjacency)
     return None if run is None else PrivateSelection(run, step.count, step.mean, step.shape)
 
 
-@_grouped.register
 def _dominating(step: Dominating, size: int, adjacency: Adjacency) -> Mechanism | None:
     of_all = of_group(step.mechanism, size, adjacency) if step.grouped and step.failure == 0.0 else None
     return None if of_all is None else replace(step, mechanism=of_all, attained=None)
 
 
+OF_GROUP: dict[type[Mechanism], Callable[[Any, int, Adjacency], Mechanism | None]] = {
+    Gaussian: lambda step, size, _: Gaussian(_less(step.noise_multiplier, size)),
+    Laplace: lambda step, size, _: Laplace(_less(step.noise_multiplier, size)),
+    DiscreteGaussian: lambda step, size, _: DiscreteGaussian(step.sigma, step.sensitivity * size),
+    DiscreteLaplace: lambda step, size, _: DiscreteLaplace(step.parameter, step.sensitivity * size),
+    ExponentialMechanism: lambda step, size, _: ExponentialMechanism(_more(step.epsilon, size)),
+    PermuteAndFlip: lambda step, size, _: PermuteAndFlip(_more(step.epsilon, size)),
+    ZeroConcentratedDP: _concentrated,
+    PoissonSampled: _sampled,
+    Composed: _composed,
+    PrivateSelection: _selected,
+    Dominating: _dominating,
+}
+
+
 def has_chains(of_one: Composition) -> bool:
     """Say whether the data sets between two that differ by a group have the same accountant."""
-    return of_one.adjacency == "replace" or of_one.num_records() is None
+    return of_one.adjacency == "replace" or of_one.num_records is None
 
 
 def exact_epsilon(of_one: Composition, group_size: int, delta: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockeystick._checks import DELTA, count_scalar, scalar
 from hockeystick._checks.shown import shown
-from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains, of_group
 
 __all__ = ["group_accountant", "group_epsilon"]
@@ -49,7 +49,8 @@ def group_accountant(accountant: Accountant, group_size: int) -> Accountant:
     0.320
     1.038
     """
-    size = _checked(accountant, group_size)
+    require_accountant("accountant", accountant)
+    size = count_scalar("group_size", group_size)
     group = Accountant(accountant.adjacency, accountant.engine)
     for step, count in accountant.ledger.items():
         of_all = of_group(step, size, accountant.adjacency)
@@ -100,7 +101,8 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
     1.00
     4.08
     """
-    size = _checked(accountant, group_size)
+    require_accountant("accountant", accountant)
+    size = count_scalar("group_size", group_size)
     delta = scalar("delta", delta, *DELTA)
     of_one = accountant._composition()
     if not has_chains(of_one):
@@ -109,10 +111,3 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
     if size == 1:
         return of_one.upper_epsilon(delta)
     return min(exact_epsilon(of_one, size, delta), chained_epsilon(of_one, size, delta))
-
-
-def _checked(accountant: Accountant, group_size: int) -> int:
-    if not isinstance(accountant, Accountant):
-        msg = f"accountant must be an Accountant, not {shown(accountant)}"
-        raise TypeError(msg)
-    return count_scalar("group_size", group_size)

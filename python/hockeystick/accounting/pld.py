@@ -54,7 +54,7 @@ class PrivacyLossDistribution:
         mechanism : Mechanism
             What the step releases.
         interval : float, optional
-            Checks step of the privacy loss, positive. By default each query chooses its own, such that the width of
+            Grid step of the privacy loss, positive. By default each query chooses its own, such that the width of
             the bracket is at most 1e-3 of its upper end, where memory allows.
         adjacency : {"add_or_remove", "replace"}
             Which data sets are adjacent.
@@ -177,7 +177,7 @@ class PrivacyLossDistribution:
             If eps is outside its domain, or the given interval needs more points than memory allows.
         """
         eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        return ledger_bracket(self._ledger, self._adjacency, self._interval, "delta", eps)
+        return self._bracket(False, eps)
 
     def epsilon_bracket(self, delta: float) -> Bracket:
         """Return certified ends of the smallest epsilon >= 0 at which delta(epsilon) <= delta.
@@ -198,30 +198,25 @@ class PrivacyLossDistribution:
             If delta is outside its domain, or the given interval needs more points than memory allows.
         """
         delta = scalar("delta", delta, *DELTA)
-        return ledger_bracket(self._ledger, self._adjacency, self._interval, "epsilon", delta)
+        return self._bracket(True, delta)
 
+    def _bracket(self, for_epsilon: bool, value: float) -> Bracket:
+        """Return the certified bracket of delta at eps = value, or of epsilon at delta = value, both directions."""
+        above, below = self._releases(upper=True), self._releases(upper=False)
+        ends: list[tuple[float, float, float, bool, float]] = []
+        for forward in (True, False):  # the second need not be narrow where the first rules
+            settings = (forward, for_epsilon, value, self._interval or 0.0, TOLERANCE, ends[0][0] if ends else 0.0)
+            end = core.pld_bracket(above, *settings)
+            ends.append(end if above == below else (core.pld_bracket(below, *settings)[0], *end[1:]))
+        lower, upper, intervals, coarsened, _ = zip(*ends, strict=True)
+        method = describe(max(upper), min(filter(None, intervals), default=0.0), coarsened=any(coarsened))
+        return Bracket(max(lower), max(upper), method, status_of(self._ledger))
 
-def ledger_bracket(
-    ledger: Mapping[Mechanism, int], adjacency: Adjacency, interval: float | None, quantity: str, value: float
-) -> Bracket:
-    """Return the certified bracket of "delta" at eps = value, or of "epsilon" at delta = value, both directions."""
-    above, below = (_releases(ledger, adjacency, upper=upper) for upper in (True, False))
-    ends: list[tuple[float, float, float, bool, float]] = []
-    for forward in (True, False):  # the second need not be narrow where the first rules
-        settings = (forward, quantity == "epsilon", value, interval or 0.0, TOLERANCE, ends[0][0] if ends else 0.0)
-        end = core.pld_bracket(above, *settings)
-        ends.append(end if above == below else (core.pld_bracket(below, *settings)[0], *end[1:]))
-    lower, upper = max(end[0] for end in ends), max(end[1] for end in ends)
-    coarsened = any(end[3] for end in ends)
-    method = describe(upper, min((end[2] for end in ends if end[2] > 0.0), default=0.0), coarsened=coarsened)
-    return Bracket(lower, upper, method, status_of(ledger))
-
-
-def _releases(ledger: Mapping[Mechanism, int], adjacency: Adjacency, *, upper: bool) -> list[CountedPair]:
-    """Return the pairs of a ledger that leak, with their counts, for the upper or the lower end."""
-    return [
-        (pair, times * count)
-        for mechanism, count in ledger.items()
-        for pair, times in mechanism._pairs(adjacency, upper=upper)
-        if times > 0.0 and pair.leaks
-    ]
+    def _releases(self, *, upper: bool) -> list[CountedPair]:
+        """Return the pairs that leak, with their counts, for the upper or the lower end."""
+        return [
+            (pair, times * count)
+            for mechanism, count in self._ledger.items()
+            for pair, times in mechanism._pairs(self._adjacency, upper=upper)
+            if times > 0.0 and pair.leaks
+        ]

@@ -55,43 +55,42 @@ def one_minus_divergence(curve: Curve, log_slope: float) -> float:
 
 
 START, ROUNDS, MOST = 17, 30, 400  # points at first, refinements, points at most
+CHUNK = 500  # rates for which all lines are computed at once
 
 
 def false_negative_rates(curve: Curve, rates: Array) -> Array:
     """Return f at every probability, rounded down."""
-    table, result = refine(curve, rates), np.zeros(rates.shape)
-    for at in np.ndindex(rates.shape):
-        rate = float(rates[at])
-        result[at] = _missed_at_zero(curve) if rate == 0.0 else float(false_negative_bounds(table, rate).max())
-    return result
+    found = by_rate(false_negative_bounds, refine(curve, rates), rates, lambda lines: lines.max(axis=(0, 2)))
+    limit = curve.delta(math.inf)  # the rate at which outcomes possible on one data set alone are seen
+    at_zero = max(math.nextafter(1.0 - limit, 0.0), 0.0) if limit > 0.0 else 1.0
+    return np.where(rates == 0.0, at_zero, found.reshape(rates.shape))
 
 
 def true_positive_rates(curve: Curve, rates: Array) -> Array:
     """Return 1 - f at every probability, rounded up."""
     if curve.delta(0.0) == 0.0:
         return rates.copy()  # nothing is told apart, and a line with a margin would say that a little is
-    table, result = refine(curve, rates), np.ones(rates.shape)
-    for at in np.ndindex(rates.shape):
-        rate = float(rates[at])
-        if rate < 1.0:
-            # A relative margin is lost in rounding where numbers are subnormal: one step up more.
-            found = math.nextafter(float(true_positive_bounds(table, rate).min()), 2.0)
-            result[at] = min(max(found, rate), 1.0) if rate > 0.0 else curve.delta(math.inf)
-    return result
+    found = by_rate(true_positive_bounds, refine(curve, rates), rates, lambda lines: lines.min(axis=(0, 2)))
+    # A relative margin is lost in rounding where numbers are subnormal: one step up more.
+    found = np.minimum(np.maximum(np.nextafter(found.reshape(rates.shape), 2.0), rates), 1.0)
+    return np.where(rates == 0.0, curve.delta(math.inf), found)
 
 
-def _missed_at_zero(curve: Curve) -> float:
-    """Return the rate at which outcomes possible on one data set alone are not seen."""
-    limit = curve.delta(math.inf)
-    return max(math.nextafter(1.0 - limit, 0.0), 0.0) if limit > 0.0 else 1.0
+def by_rate(
+    lines: Callable[[Array, Array], Array], table: Array, rates: Array, pick: Callable[[Array], Array]
+) -> Array:
+    """Return what `pick` takes from the lines of all points, of shape (2, rates, points), for each rate."""
+    column = rates.reshape(-1, 1)
+    parts = [column[first : first + CHUNK] for first in range(0, rates.size, CHUNK)]
+    return np.concatenate([pick(lines(table, part)) for part in parts]) if parts else np.empty(0)
 
 
 def refine(curve: Curve, rates: Array) -> Array:
     """Return epsilons and their deltas, close together where the best lines of the rates are; of shape (points, 2)."""
     deltas = {0.0: curve.delta(0.0)}
-    inner = np.unique(rates[(rates > 0.0) & (rates < 1.0)]).tolist()
-    if inner:
-        top = largest_useful_epsilon(curve, min(inner[0], 1.0 - inner[-1]))
+    inner = np.unique(rates[(rates > 0.0) & (rates < 1.0)])
+    if inner.size:
+        top = largest_useful_epsilon(curve, min(float(inner[0]), 1.0 - float(inner[-1])))
         for eps in np.linspace(0.0, top, START)[1:].tolist():
             deltas[eps] = curve.delta(eps)
         for _ in range(ROUNDS):
@@ -101,19 +100,17 @@ def refine(curve: Curve, rates: Array) -> Array:
     return np.array(sorted(deltas.items()))
 
 
-def _between(table: Array, rates: list[float]) -> set[float]:
+def _between(table: Array, rates: Array) -> set[float]:
     """Return the points half-way to both neighbours of each rate's best one."""
-    wanted: set[float] = set()
-    for rate in rates:
-        found, missed = true_positive_bounds(table, rate).min(axis=0), false_negative_bounds(table, rate).max(axis=0)
-        best = int(np.argmin(found) if rate < 0.5 else np.argmax(missed))
-        near = table[max(best - 1, 0) : best + 2, 0].tolist()
-        wanted |= {0.5 * (a + b) for a, b in zip(near, near[1:])}  # noqa: B905, RUF007, shifted by one
-    return wanted
+    found = by_rate(true_positive_bounds, table, rates, lambda lines: lines.min(axis=0).argmin(axis=1))
+    missed = by_rate(false_negative_bounds, table, rates, lambda lines: lines.max(axis=0).argmax(axis=1))
+    best, eps = np.where(rates < 0.5, found, missed), table[:, 0]
+    near = [eps[np.clip(best + side, 0, eps.size - 1)] for side in (-1, 1)]
+    return set(np.ravel([0.5 * (one + eps[best]) for one in near]).tolist())
 
 
-def true_positive_bounds(table: Array, rates: float | Array) -> Array:
-    """Return both lines of each point, rounded up: shape (2, points), or (2, rates, points) for a column of rates."""
+def true_positive_bounds(table: Array, rates: Array) -> Array:
+    """Return both lines of each point, rounded up, for a column of rates: of shape (2, rates, points)."""
     eps, delta = table.T
     steep = delta + np.exp(eps) * rates  # all terms are positive
     flat = -np.expm1(-eps) + np.exp(-eps) * (delta + rates)
@@ -121,7 +118,7 @@ def true_positive_bounds(table: Array, rates: float | Array) -> Array:
     return both
 
 
-def false_negative_bounds(table: Array, rates: float | Array) -> Array:
+def false_negative_bounds(table: Array, rates: Array) -> Array:
     """Return one less both lines of each point, rounded down, in the same shape."""
     eps, delta = table.T
     growth = np.exp(eps)

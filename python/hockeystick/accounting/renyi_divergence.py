@@ -37,23 +37,9 @@ def known_divergence(mechanism: RenyiMechanism, order: float, adjacency: Adjacen
     return mechanism._divergence(order, adjacency)
 
 
-def require_supported(mechanism: Mechanism, adjacency: Adjacency) -> None:
-    """Raise ValueError if nothing certified is known of a mechanism under this adjacency."""
-    if mechanism._has_pair:
-        mechanism._holding()._pairs(adjacency)
-    else:
-        for release, _ in mechanism._plain():
-            require_bound(release, adjacency)
-
-
-def first_without_bound(ledger: Mapping[Mechanism, int]) -> Mechanism | None:
-    """Return a mechanism whose divergences are not known for certain, or None."""
-    return next((mechanism for mechanism in ledger if mechanism.status != "certified"), None)
-
-
 def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: float) -> float:
     """Return the sum over the ledger, the larger of both directions."""
-    unknown = first_without_bound(ledger)
+    unknown = next((mechanism for mechanism in ledger if mechanism.status != "certified"), None)
     if unknown is not None:
         msg = f"rdp has no bound for {shown(unknown)}, which is only estimated"
         raise ValueError(msg)
@@ -67,13 +53,16 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
         for forward in (True, False)
     )
     # Where terms were subnormal, roundings are no longer relative; SMALLEST is above all that they take.
-    return found if found >= SMALLEST or all(_leaks_nothing(m, adjacency) for m in ledger) else SMALLEST
+    return found if found >= SMALLEST or all(leaks_nothing(m, adjacency) for m in ledger) else SMALLEST
 
 
-def _leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
+def leaks_nothing(mechanism: Mechanism, adjacency: Adjacency) -> bool:
+    """Say whether a step certainly does not depend on the records."""
     if isinstance(mechanism, ZeroConcentratedDP):
         return mechanism.rho == mechanism.xi == mechanism.delta == 0.0
-    return mechanism._has_pair and not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
+    if not mechanism._has_pair or mechanism._added_failure() > 0.0:
+        return False
+    return not any(pair.leaks for pair, _ in mechanism._pairs(adjacency))
 
 
 def _of_step(mechanism: Mechanism, adjacency: Adjacency, order: float, *, forward: bool) -> float:

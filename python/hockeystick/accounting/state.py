@@ -26,8 +26,7 @@ Run = tuple[Mechanism, int]
 
 def dump(adjacency: str, engine: str, steps: Block) -> dict[str, Any]:
     """Return the state; the older version where nothing repeats, which older releases read."""
-    dumped = _dump_block(steps)
-    require_plain([dumped])  # within the mapping of the state: what is saved can be loaded
+    dumped = dump_steps(steps)
     return {
         "format": FORMAT,
         "version": 2 if any("steps" in step for step in dumped) else 1,
@@ -40,7 +39,7 @@ def dump(adjacency: str, engine: str, steps: Block) -> dict[str, Any]:
 def load(state: Mapping[str, Any]) -> tuple[Any, Any, Block]:
     """Return adjacency, engine and steps; what they hold is checked by those who take them."""
     require_format(state, FORMAT, VERSIONS, ("adjacency", "engine", "steps"))
-    return state["adjacency"], state["engine"], _load_block(state["steps"])
+    return state["adjacency"], state["engine"], tuple(map(_load_item, state["steps"]))
 
 
 def require_format(state: Mapping[str, Any], form: str, versions: Sequence[int], names: Iterable[str]) -> None:
@@ -77,43 +76,37 @@ def _inner(value: Any) -> Iterable[Any]:
     return value if _is_list(value) else ()
 
 
-def dump_steps(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """Return mechanisms and counts as plain values."""
-    steps = [{"mechanism": _dump_mechanism(mechanism), "count": count} for mechanism, count in runs]
+def dump_steps(block: Iterable[tuple[Mechanism | Block, int]]) -> list[dict[str, Any]]:
+    """Return mechanisms and blocks with their counts as plain values."""
+    steps = [_dump_item(*item) for item in block]
     require_plain([steps])  # within the mapping of the state: what is saved can be loaded
     return steps
 
 
-def load_steps(steps: Iterable[Mapping[str, Any]]) -> list[Run]:
-    """Return the mechanisms and counts that were dumped."""
-    runs = []
-    for step in steps:
-        _require(step, ("mechanism", "count"), "a step of state")
-        runs.append((_load_mechanism(step["mechanism"]), step["count"]))
-    return runs
+def _dump_item(what: Mechanism | Block, count: int) -> dict[str, Any]:
+    if isinstance(what, tuple):
+        return {"steps": [_dump_item(*item) for item in what], "count": count}
+    return {"mechanism": _dump_mechanism(what), "count": count}
 
 
-def _dump_block(block: Block) -> list[dict[str, Any]]:
-    return [
-        {"steps": _dump_block(what), "count": count}
-        if isinstance(what, tuple)
-        else {"mechanism": _dump_mechanism(what), "count": count}
-        for what, count in block
-    ]
+def load_runs(steps: Iterable[Mapping[str, Any]]) -> list[Run]:
+    """Return the mechanisms and counts that were dumped; there is no block among them."""
+    return [_load_run(step) for step in steps]
 
 
-def _load_block(steps: Iterable[Mapping[str, Any]]) -> Block:
-    return tuple(_load_item(step) for step in steps)
+def _load_run(step: Mapping[str, Any]) -> Run:
+    _require(step, ("mechanism", "count"), "a step of state")
+    return _load_mechanism(step["mechanism"]), step["count"]
 
 
 def _load_item(step: Mapping[str, Any]) -> tuple[Mechanism | Block, int]:
     if not (isinstance(step, Mapping) and "steps" in step):
-        return load_steps([step])[0]
+        return _load_run(step)
     _require(step, ("count",), "a block of state")
     if not (_is_list(step["steps"]) and step["steps"]):
         msg = f"a block of state must have steps in a list, not {shown(step['steps'])}"
         raise ValueError(msg)
-    return _load_block(step["steps"]), step["count"]
+    return tuple(map(_load_item, step["steps"])), step["count"]
 
 
 def _dump_mechanism(mechanism: Mechanism) -> dict[str, Any]:

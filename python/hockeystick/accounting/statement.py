@@ -59,7 +59,7 @@ def guaranteed(of_all: Composition, delta: float, records: int | None = None) ->
         of_all.curve(),
         user_level(of_all, delta),
         again(of_all, delta),
-        records or of_all.num_records(),
+        records or of_all.num_records,
     )
 
 
@@ -74,7 +74,8 @@ def stated(known: Guaranteed, delta: float, form: Format, released: str | None =
     premises = known.premises if unit is None else replace(known.premises, unit=unit)
     unit, change = premises.unit or ONE_RECORD, premises.change()
     released = released or "; ".join(premises.released) or SENTENCES["released_accountant"]
-    cautions = _delta_too_large(delta, known.records)
+    large = known.records is not None and is_large(delta, known.records)
+    cautions = (say("delta_too_large", delta=repr(delta), records=known.records),) if large else ()
     code = (Part(HEADINGS["again"], known.again, code=True),) if known.again else ()
     otherwise = (Part(HEADINGS["otherwise"], known.otherwise),) if known.otherwise else ()
     parts = (
@@ -92,13 +93,6 @@ def stated(known: Guaranteed, delta: float, form: Format, released: str | None =
     )
     sentence = _headline(known, delta, change, cautions)
     return written(Statement(sentence, parts, _entry(known, delta, unit, parts)), form)
-
-
-def _delta_too_large(delta: float, records: int | None) -> tuple[str, ...]:
-    """Return what to say where a delta allows to publish one of so many records."""
-    if records is None or not is_large(delta, records):
-        return ()
-    return (say("delta_too_large", delta=repr(delta), records=records),)
 
 
 def _headline(known: Guaranteed, delta: float, change: str, cautions: tuple[str, ...]) -> str:

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
 from hockeystick.accounting.locking import ThreadSafe
-from hockeystick.accounting.renyi_divergence import require_supported
-from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism, require_mechanism
+from hockeystick.accounting.renyi_divergence import require_bound
+from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism, require_known
 
 LONGEST = 32  # items of a block: a training that changes between so many noises and begins again
 NESTED = 5  # blocks within each other
@@ -236,10 +236,11 @@ class Steps(ThreadSafe[Record]):
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
-        require_mechanism(mechanism)
+        known = isinstance(mechanism, Mechanism) and self._state.counts.find(mechanism)[1]
+        for release in () if known else require_known(mechanism, self._adjacency):  # compose raises, not a later query
+            require_bound(release, self._adjacency)
+        if type(count) is int and 0 < count <= LARGEST_COUNT:  # most are
+            return count
         if isinstance(count, float) and float(count).is_integer():  # 1202.0, as `dpsgd_steps` gives it
             count = int(count)
-        count = count_scalar("count", count)
-        if not self._state.counts.find(mechanism)[1]:
-            require_supported(mechanism, self._adjacency)  # so that compose raises, and not a later query
-        return count
+        return count_scalar("count", count)

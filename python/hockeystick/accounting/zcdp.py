@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import DELTA, Array, Checks, OnError, Result
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
-from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.mechanisms.base import Adjacency, Mechanism, plain
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
 
@@ -157,22 +157,19 @@ def zcdp_rho(accountant: Accountant) -> float:
     >>> print(hs.format_upper(hs.zcdp_rho(composed), ".3f"))
     2.126
     """
-    if not isinstance(accountant, Accountant):
-        msg = f"accountant must be an Accountant, not {shown(accountant)}"
-        raise TypeError(msg)
-    failing = next((step for step in accountant.ledger if step._added_failure() > 0.0), None)
-    if failing is not None:
-        msg = f"accountant must hold what is rho-zCDP, which is not known of {shown(failing)}"
-        raise ValueError(msg)
-    ledger = plain(accountant.ledger)  # once: it is what was composed up to now
-    rho = 0.0
-    for step, count in ledger.items():
+    require_accountant("accountant", accountant)
+    composed = dict(accountant.ledger)  # once: it is what was composed up to now
+    unknown, rho = [step for step in composed if step._added_failure() > 0.0], 0.0
+    for step, count in plain(composed).items():
         cost = concentrated_cost(step, accountant.adjacency)
         if cost is None or cost.xi > 0.0 or cost.delta > 0.0:
-            msg = f"accountant must hold what is rho-zCDP, which is not known of {shown(step)}"
-            raise ValueError(msg)
-        rho += count * cost.rho
-    return rho * (1 + (len(ledger) + 4) * SHORT_SUM)
+            unknown.append(step)
+        else:
+            rho += count * cost.rho
+    if unknown:
+        msg = f"accountant must hold what is rho-zCDP, which is not known of {shown(unknown[0])}"
+        raise ValueError(msg)
+    return rho * (1 + (len(plain(composed)) + 4) * SHORT_SUM)
 
 
 def concentrated_cost(mechanism: Mechanism, adjacency: Adjacency) -> ZeroConcentratedDP | None:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, choice, positive_scalar, real, scalar
+from hockeystick._checks import Array, choice, non_negative_scalar, positive_scalar, real
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.search import halve
 
@@ -106,7 +106,7 @@ def canary_pair(
         raise TypeError(msg)
     size = clip_norm
     if reach is not None:
-        reach = scalar("reach", reach, lambda x: 0 <= x < math.inf, "be non-negative and finite")
+        reach = non_negative_scalar("reach", reach)
         size = _logistic_size(clip_norm, reach)
     record = np.asarray(size * (vector / length))
     return record, -record

@@ -190,7 +190,7 @@ def one_run(
     "f_dp" is the recursion of Mahloujifar, Melis and Chaudhuri 2024 with the trade-off function of (epsilon, delta)-DP, "gdp"
     the same with that of mu-GDP. "binomial" is Theorem 5.2 of Steinke, Nasr and Jagielski 2023 with another correction
     for delta, which allows every dependence between the failures of pure privacy and the right guesses. Both
-    are proved in `hockeystick.audit._guessing`.
+    are proved in audit/one_run.py.
 
     Equal scores are put in a random order, the same for the same arguments. The time is proportional to
     `num_guesses`, under a second for 1e5.

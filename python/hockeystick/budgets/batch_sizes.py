@@ -43,14 +43,14 @@ WEIGHTS = np.array([0.5] + [0.5 / RATES] * RATES)  # of the bets: half for equal
 LARGEST_LOG = 700.0  # whose exponential is finite
 
 
-def batch_rate(mechanism: Mechanism) -> float | None:
-    """Return the largest probability of a client to take part, None if the mechanism is no Poisson sample."""
+def sampler_of(mechanism: Mechanism) -> tuple[float | None, bool]:
+    """Return the largest probability of a client to take part, None if this is no Poisson sample, and whether batches are cut."""
     if isinstance(mechanism, TruncatedPoissonSampled):
-        return mechanism.sampling_rate
+        return mechanism.sampling_rate, True
     if not isinstance(mechanism, PoissonSampled):
-        return None
-    within = batch_rate(mechanism.mechanism)  # a sample of a sample
-    return mechanism.sampling_rate * (1.0 if within is None else within)
+        return None, False
+    within, cut = sampler_of(mechanism.mechanism)  # a sample of a sample
+    return mechanism.sampling_rate * (1.0 if within is None else within), cut
 
 
 def alike_bet(share: float, num_clients: int, rate: float, size: int) -> float:
@@ -100,30 +100,20 @@ class BatchSizes(NamedTuple):
 
     def improbable(self, mechanism: Mechanism, num_clients: int, size: int) -> bool:
         """Say whether the test rejects the sizes so far and this one; it rejects a true sampler with a probability of at most 1e-9."""
-        rate = batch_rate(mechanism)
-        if rate == 0.0:
-            return size > 0
-        if rate in (None, 1.0) or not num_clients:
-            return False
-        won = self._won_after(mechanism, num_clients, size)
-        return float(WEIGHTS @ won) + 1.0 / (self.rounds + 2) >= 1.0 / LEVEL
+        after = self.after(mechanism, num_clients, size)
+        if after is self:  # there was nothing to bet on
+            return sampler_of(mechanism)[0] == 0.0 and size > 0
+        return float(WEIGHTS @ after.won) + 1.0 / (after.rounds + 1) >= 1.0 / LEVEL
 
     def after(self, mechanism: Mechanism, num_clients: int, size: int) -> BatchSizes:
         """Return them with one size more."""
-        rate = batch_rate(mechanism)
-        if rate in (None, 0.0, 1.0) or not num_clients:
+        rate, cut = sampler_of(mechanism)
+        if rate is None or rate in (0.0, 1.0) or not num_clients:
             return self
-        kind = (rate, num_clients)
-        seen = {**self.seen, kind: (*self.seen.get(kind, ()), size)[-LAST:]}
-        return BatchSizes(self.rounds + 1, seen, self._won_after(mechanism, num_clients, size))
-
-    def _won_after(self, mechanism: Mechanism, num_clients: int, size: int) -> Array:
-        """Return what is won after one more size."""
-        rate = batch_rate(mechanism) or 0.0
         seen = self.seen.get((rate, num_clients), ())
         share = seen.count(size) / len(seen) if seen else 0.0
-        cut = any(isinstance(part, TruncatedPoissonSampled) for part in mechanism._within())  # sizes may well be alike
-        alike = 1.0 if cut else alike_bet(share, num_clients, rate, size)
+        alike = 1.0 if cut else alike_bet(share, num_clients, rate, size)  # batches that are cut may well be alike
         stake = 1.0 / (self.rounds + 1) - 1.0 / (self.rounds + 2)
         with np.errstate(over="ignore"):  # infinitely much is more than enough
-            return np.asarray((self.won + stake) * np.concatenate([[alike], excess_bets(num_clients, rate, size)]))
+            won = (self.won + stake) * np.concatenate([[alike], excess_bets(num_clients, rate, size)])
+        return BatchSizes(self.rounds + 1, {**self.seen, (rate, num_clients): (*seen, size)[-LAST:]}, won)

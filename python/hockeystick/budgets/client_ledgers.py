@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from hockeystick.budgets.batch_sizes import LEVEL, BatchSizes
 from hockeystick.budgets.ledger_file import Charge, ClientId, Enrolment, Entry, Journal, Mask
 from hockeystick.budgets.spending import BudgetExceededError, Filter
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.training.participation import check_participation, require_everybody
+from hockeystick.training.participation import check_participation
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -149,21 +149,18 @@ class InternedLedgers:
         key = (number, mechanism)
         if key not in self._rooms:
             account = self.account(number)
-            if isinstance(account, Filter):
-                self._rooms[key] = account.remaining(mechanism)
-            else:
-                epsilon, delta = self._limits or (0.0, 0.0)
-                self._rooms[key] = account.remaining(mechanism, epsilon=epsilon, delta=delta)
+            limits = (
+                {} if isinstance(account, Filter) else dict(zip(("epsilon", "delta"), self._limits or (), strict=True))
+            )
+            self._rooms[key] = account.remaining(mechanism, **limits)
         return self._rooms[key]
 
     def account(self, number: int) -> Accountant | Filter:
         """Return a filter or an accountant that has what a ledger has."""
         account = type(self.fresh).from_state_dict(self.fresh.state_dict())
+        add = account.spend if isinstance(account, Filter) else account.compose
         for mechanism, count in self._ledgers[number].items():
-            if isinstance(account, Filter):
-                account.spend(mechanism, count)
-            else:
-                account.compose(mechanism, count)
+            add(mechanism, count)
         return account
 
 
@@ -188,7 +185,8 @@ class ClientAccounts:
 
     def __init__(self, fresh: Accountant | Filter, limits: tuple[float, float] | None) -> None:
         self._ids: list[ClientId] = []
-        self._ledgers = InternedLedgers(fresh, limits)
+        self.ledgers = InternedLedgers(fresh, limits)
+        self.checked = fresh._checked  # of a mechanism and its count
         self._positions: dict[ClientId, int] = {}
         self.present = Present(0, 0, np.zeros(FIRST_CAPACITY, np.int32), 0, BatchSizes())
 
@@ -232,9 +230,9 @@ class ClientAccounts:
     def _charged(self, before: Present, entry: Charge) -> Present:
         """Return what is present after the charged clients have moved to the ledgers that they have after a charge."""
         which = before.which[: len(entry.charged)]
-        after = np.arange(len(self._ledgers), dtype=np.int32)
+        after = np.arange(len(self.ledgers), dtype=np.int32)
         for number in np.flatnonzero(np.bincount(which[entry.charged], minlength=1)).tolist():
-            after[number] = self._ledgers.after(number, entry.steps)
+            after[number] = self.ledgers.after(number, entry.steps)
         moved = before.which.copy()
         np.copyto(moved[: len(which)], after[which], where=entry.charged)
         sizes = before.sizes
@@ -275,28 +273,16 @@ class ClientAccounts:
             raise ValueError(msg)
         return position
 
-    def checked(self, mechanism: Mechanism, count: int) -> int:
-        """Return the count, after checking both."""
-        return self._ledgers.fresh._checked(mechanism, count)
-
     def exceeding(self, mechanism: Mechanism, count: int, charged: Mask) -> Mask:
         """Return which of the charged clients' budgets would be exceeded by a checked number of steps."""
         which = self.present.which[: len(self)]
         present = np.flatnonzero(np.bincount(which[charged], minlength=1))
-        poor = np.zeros(len(self._ledgers), np.bool_)
-        poor[present] = [count > self._ledgers.room(number, mechanism) for number in present.tolist()]
+        poor = np.zeros(len(self.ledgers), np.bool_)
+        poor[present] = [count > self.ledgers.room(number, mechanism) for number in present.tolist()]
         return poor[which] & charged
 
-    def room(self, mechanism: Mechanism, client: ClientId) -> int:
-        """Return how many steps still fit into a client's budget."""
-        self.checked(mechanism, 1)
-        return self._ledgers.room(self._number(client), mechanism)
-
-    def account(self, client: ClientId) -> Accountant | Filter:
-        """Return a copy of what a client was charged."""
-        return self._ledgers.account(self._number(client))
-
-    def _number(self, client: ClientId) -> int:
+    def number(self, client: ClientId) -> int:
+        """Return the number of a client's ledger."""
         return int(self.present.which[self.position("client", client)])
 
 
@@ -456,7 +442,7 @@ class ClientLedgers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the file, unless this is a forked child that ends: the file is its parent's."""
-        if not self._is_forked():
+        if os.getpid() == self._process:
             self.close()
 
     def close(self) -> None:
@@ -652,7 +638,8 @@ class ClientLedgers:
         RuntimeError
             If the ledgers are closed, or belong to another process.
         """
-        return self._accounts.room(mechanism, client)
+        self._accounts.checked(mechanism, 1)
+        return self._accounts.ledgers.room(self._accounts.number(client), mechanism)
 
     @synchronized
     def account(self, client: ClientId) -> Accountant | Filter:
@@ -675,7 +662,7 @@ class ClientLedgers:
         RuntimeError
             If the ledgers are closed, or belong to another process.
         """
-        return self._accounts.account(client)
+        return self._accounts.ledgers.account(self._accounts.number(client))
 
     @synchronized
     def log(self, client: ClientId) -> list[ClientCharge]:
@@ -699,19 +686,16 @@ class ClientLedgers:
             If the ledgers are closed, or belong to another process.
         """
         position = self._accounts.position("client", client)
-        return list(self._log(position))
-
-    def _log(self, position: int) -> Iterator[ClientCharge]:
+        found = []
         for _, entry in self._journal.history():
-            if not isinstance(entry, Enrolment) and position < len(entry.charged) and entry.charged[position]:
+            if isinstance(entry, Charge) and position < len(entry.charged) and entry.charged[position]:
                 took_part = None if entry.participants is None else bool(entry.participants[position])
-                for mechanism, count in entry.steps:
-                    yield ClientCharge(entry.round, mechanism, count, took_part)
+                found += [ClientCharge(entry.round, *step, took_part) for step in entry.steps]
+        return found
 
     def _check(self, entry: Charge) -> None:
         """Refuse a charge of which somebody is left out, or whose participants are not those of its mechanism."""
         ((mechanism, count),) = entry.steps
-        require_everybody(mechanism, entry.charged, entry.participants)
         check_participation(mechanism, count, entry.charged, entry.participants)
         if entry.participants is None:
             return
@@ -748,11 +732,8 @@ class ClientLedgers:
         self._accounts.require_possible(entry)
         self._accounts.take(entry)
 
-    def _is_forked(self) -> bool:
-        return os.getpid() != self._process
-
     def _require_own_process(self) -> None:
-        if self._is_forked():
+        if os.getpid() != self._process:
             msg = (
                 f"{type(self).__name__} belongs to process {self._process}, and this is {os.getpid()}, a fork of it: "
                 "each would spend the same budget; open the file after the fork, in one process"

@@ -165,17 +165,10 @@ class ZeroConcentratedFilter(Filter):
         rho = 2.0 ** (highest if fits(highest) else halve(fits, lowest, highest, most=70)[0])
         return cls(rho, xi=xi, delta=failure, adjacency=adjacency)
 
-    def __repr__(self) -> str:
-        """Return the budget, and how much of it is spent."""
-        record = self._state
-        spent, steps = record.spent, record.num_steps
+    def _used(self, spent: tuple[Fraction, ...]) -> str:
         parts = zip(self._SETTINGS, spent, (self._rho, self._xi, self._delta), strict=True)
-        used = ", ".join(
-            f"{name} {format_upper(float(used))} of {budget:g}"
-            for name, used, budget in parts
-            if name == "rho" or budget
-        )
-        return f"<ZeroConcentratedFilter: {used} in {steps} steps; {self._adjacency}>"
+        told = ((name, used, budget) for name, used, budget in parts if name == "rho" or budget)
+        return ", ".join(f"{name} {format_upper(float(used))} of {budget:g}" for name, used, budget in told)
 
     @property
     def rho(self) -> float:
@@ -195,7 +188,7 @@ class ZeroConcentratedFilter(Filter):
     def _epsilon(self, delta: float) -> float:
         return _epsilon_of(self._rho, self._xi, self._delta, delta)
 
-    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, float, float]:
         return concentrated_parts(mechanism, self._adjacency)
 
 
@@ -279,14 +272,12 @@ class ZeroConcentratedOdometer(Odometer):
         """The part of delta that steps may spend by deltas of their own."""
         return self._failure
 
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
-        count = super()._checked(mechanism, count)
-        concentrated_parts(mechanism, self._adjacency)
-        return count
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, float, float]:
+        return concentrated_parts(mechanism, self._adjacency)
 
     def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:
         """Return where the mean of the supermartingales would be 1/delta'."""
-        steps = [(count, concentrated_parts(mechanism, self._adjacency)) for mechanism, count in ledger.items()]
+        steps = [(count, self._cost(mechanism)) for mechanism, count in ledger.items()]
         spent = math.fsum(count * rho for count, (rho, _, _) in steps) * UP
         common = math.fsum(count * xi for count, (_, xi, _) in steps) * UP
         failed = sum((count * Fraction(delta) for count, (_, _, delta) in steps), Fraction(0))

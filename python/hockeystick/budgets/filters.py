@@ -21,14 +21,15 @@ order-a divergence at most B. (Feldman and Zrnic 2021, arXiv 2008.11193.) The or
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
-from hockeystick._checks import OPEN_PROBABILITY, positive_scalar, scalar
+from hockeystick._checks import scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, PENALTY
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.budgets.spending import ORDER, SCALE, SLACK, Filter
+from hockeystick.budgets.spending import ORDER, SCALE, SLACK, Filter, limit_of
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import Gaussian
 from hockeystick.mechanisms.base import Adjacency, Mechanism
@@ -86,22 +87,11 @@ class GaussianFilter(Filter):
         delta: float | None = None,
         adjacency: Adjacency = "add_or_remove",
     ) -> None:
-        if mu is not None and epsilon is None and delta is None:
-            self._mu = scalar("mu", mu, *SCALE)
-        elif mu is None and epsilon is not None and delta is not None:
-            epsilon = positive_scalar("epsilon", epsilon)
-            delta = scalar("delta", delta, *OPEN_PROBABILITY)
-            self._mu = _largest_mu(epsilon, delta)
-        else:
-            msg = f"either mu or both epsilon and delta must be given, not mu={shown(mu)}, epsilon={shown(epsilon)}, delta={shown(delta)}"
-            raise ValueError(msg)
+        self._mu = limit_of("mu", mu, epsilon, delta, _largest_mu)
         super().__init__(adjacency, self._mu * self._mu)
 
-    def __repr__(self) -> str:
-        """Return the budget, and how much of mu is spent."""
-        record = self._state
-        spent, steps = math.sqrt(float(record.spent[0])), record.num_steps
-        return f"<GaussianFilter: mu {format_upper(spent)} of {self._mu:g} in {steps} steps; {self._adjacency}>"
+    def _used(self, spent: tuple[Fraction, ...]) -> str:
+        return f"mu {format_upper(math.sqrt(float(spent[0])))} of {self._mu:g}"
 
     @property
     def mu(self) -> float:
@@ -111,12 +101,9 @@ class GaussianFilter(Filter):
     def _epsilon(self, delta: float) -> float:
         return float(_of_mu(self._mu).epsilon(delta))
 
-    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
-        pairs = (
-            [(pair, count) for pair, count in mechanism._pairs(self._adjacency) if pair.leaks]
-            if mechanism._has_pair
-            else []
-        )
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+        pairs = mechanism._pairs(self._adjacency) if mechanism._has_pair else []
+        pairs = [(pair, count) for pair, count in pairs if pair.leaks]
         if not mechanism._has_pair or not all(pair.is_gaussian for pair, _ in pairs):
             msg = f"mechanism must be Gaussian noise without sampling, not {shown(mechanism)}; RenyiFilter takes others"
             raise ValueError(msg)
@@ -191,27 +178,19 @@ class RenyiFilter(Filter):
         adjacency: Adjacency = "add_or_remove",
     ) -> None:
         self._order = scalar("order", order, *ORDER)
-        if budget is not None and epsilon is None and delta is None:
-            self._budget = scalar("budget", budget, *SCALE)
-        elif budget is None and epsilon is not None and delta is not None:
-            self._budget = _largest_budget(
-                positive_scalar("epsilon", epsilon),
-                scalar("delta", delta, *OPEN_PROBABILITY),
-                self._order,
-            )
-        else:
-            given = f"budget={shown(budget)}, epsilon={shown(epsilon)}, delta={shown(delta)}"
-            msg = f"either budget or both epsilon and delta must be given, not {given}"
-            raise ValueError(msg)
-        self._costs: dict[Mechanism, float] = {}
+        self._budget = limit_of("budget", budget, epsilon, delta, self._largest_budget)
         super().__init__(adjacency, self._budget)
 
-    def __repr__(self) -> str:
-        """Return the budget, and how much of it is spent."""
-        record = self._state
-        spent, steps = float(record.spent[0]), record.num_steps
-        used = f"{format_upper(spent)} of {self._budget:g} nats at order {self._order:g}"
-        return f"<RenyiFilter: {used} in {steps} steps; {self._adjacency}>"
+    def _used(self, spent: tuple[Fraction, ...]) -> str:
+        return f"{format_upper(float(spent[0]))} of {self._budget:g} nats at order {self._order:g}"
+
+    def _largest_budget(self, epsilon: float, delta: float) -> float:
+        penalty = _penalty(self._order, delta)
+        budget = epsilon - penalty - GAUSSIAN_TAIL * (epsilon + abs(penalty) + 1.0)
+        if not SCALE[0](budget):
+            msg = f"epsilon must leave a budget at order {self._order:g}: be larger than {penalty:g} at delta {delta:g}, not {epsilon:g}"
+            raise ValueError(msg)
+        return budget
 
     @property
     def budget(self) -> float:
@@ -226,12 +205,12 @@ class RenyiFilter(Filter):
     def _epsilon(self, delta: float) -> float:
         if delta == 0.0:
             return math.inf
-        return max(0.0, _up(self._budget * (1.0 + SLACK), _penalty(self._order, delta)))
+        budget, penalty = self._budget * (1.0 + SLACK), _penalty(self._order, delta)
+        # Above the rounding of the sum and of the penalty, whose terms cancel by at most a few units.
+        return max(0.0, budget + penalty + PENALTY * (budget + abs(penalty) + 1.0))
 
-    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
-        if mechanism not in self._costs:
-            self._costs[mechanism] = renyi.of_ledger({mechanism: 1}, self._adjacency, self._order)
-        return (self._costs[mechanism],)
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+        return (renyi.of_ledger({mechanism: 1}, self._adjacency, self._order),)
 
 
 def _penalty(order: float, delta: float) -> float:
@@ -240,17 +219,3 @@ def _penalty(order: float, delta: float) -> float:
     delta = (1 - 1/a)^(a - 1) e^{(a - 1)(D - epsilon)}/a, solved for epsilon - D.
     """
     return math.log((order - 1.0) / order) - (math.log(delta) + math.log(order)) / (order - 1.0)
-
-
-def _up(budget: float, penalty: float) -> float:
-    """Return the sum with its rounding and that of the penalty, whose terms cancel by at most a few units."""
-    return budget + penalty + PENALTY * (budget + abs(penalty) + 1.0)
-
-
-def _largest_budget(epsilon: float, delta: float, order: float) -> float:
-    penalty = _penalty(order, delta)
-    budget = epsilon - penalty - GAUSSIAN_TAIL * (epsilon + abs(penalty) + 1.0)
-    if not SCALE[0](budget):
-        msg = f"epsilon must leave a budget at order {order:g}: be larger than {penalty:g} at delta {delta:g}, not {epsilon:g}"
-        raise ValueError(msg)
-    return budget

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from hockeystick._checks import count_scalar
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.state import Run, dump_steps, load_steps
+from hockeystick.accounting.state import Run, dump_steps, load_runs
 
 MEMORY = ":memory:"
 
@@ -174,7 +174,7 @@ def decode(row: Row, num_clients: int) -> Entry:
             msg = "clients must be a list"
             raise ValueError(msg)
         return Enrolment(clients)
-    steps = load_steps(content["steps"])
+    steps = load_runs(content["steps"])
     for _, count in steps:
         count_scalar("count", count)
     participants = None if row.participants is None else _unpack(row.participants, num_clients)

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from hockeystick._checks import Array, scalar
+from hockeystick._checks import scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import LONG_SUM, UP
 from hockeystick._numeric.search import halve
@@ -85,7 +85,6 @@ class RenyiOdometer(Odometer):
         if len(set(self._orders)) != len(self._orders) or not self._orders:
             msg = f"orders must be one or more, each once, not {shown(self._orders)}"
             raise ValueError(msg)
-        self._costs: dict[Mechanism, Array] = {}
         super().__init__(delta, adjacency)
 
     @property
@@ -93,16 +92,12 @@ class RenyiOdometer(Odometer):
         """The Renyi orders."""
         return self._orders
 
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
-        count = super()._checked(mechanism, count)
-        if mechanism not in self._costs:
-            costs = [renyi.of_ledger({mechanism: 1}, self._adjacency, order) for order in self._orders]
-            self._costs[mechanism] = np.array(costs)
-        return count
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+        return tuple(renyi.of_ledger({mechanism: 1}, self._adjacency, order) for order in self._orders)
 
     def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:
         """Return where the mean of the supermartingales would be 1/delta."""
-        spent = [(count * self._costs[mechanism]).tolist() for mechanism, count in ledger.items()]
+        spent = [[count * cost for cost in self._cost(mechanism)] for mechanism, count in ledger.items()]
         divergences = np.array([math.fsum(order) for order in zip(*spent, strict=True)] or [0.0]) * UP
         if divergences.min() == 0.0:  # equal laws
             return 0.0

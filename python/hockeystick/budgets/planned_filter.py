@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hockeystick._checks.shown import shown
-from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.accounting.steps import Record
 from hockeystick.budgets.spending import Filter
 from hockeystick.mechanisms.base import Mechanism
@@ -77,9 +77,7 @@ class PlannedFilter(Filter):
     _SETTINGS = ("plan",)
 
     def __init__(self, plan: Accountant) -> None:
-        if not isinstance(plan, Accountant):
-            msg = f"plan must be an Accountant, not {shown(plan)}"
-            raise TypeError(msg)
+        require_accountant("plan", plan)
         self._plan = Accountant.from_state_dict(plan.state_dict())
         estimated = next((mechanism for mechanism in self._plan.ledger if mechanism.status != "certified"), None)
         if estimated is not None:
@@ -132,7 +130,7 @@ class PlannedFilter(Filter):
     def _epsilon(self, delta: float) -> float:
         return float(self._plan.epsilon(delta))
 
-    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         if mechanism not in self._plan.ledger:
             msg = f"mechanism must be one of the plan, not {shown(mechanism)}"
             raise ValueError(msg)

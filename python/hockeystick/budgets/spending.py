@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,12 +14,13 @@ from hockeystick._checks import (
     OPEN_PROBABILITY,
     Domain,
     count_scalar,
+    positive_scalar,
     scalar,
 )
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import SHORT_SUM
-from hockeystick.accounting.state import dump_steps, load_steps, require_format
+from hockeystick.accounting.state import dump_steps, load_runs, require_format
 from hockeystick.accounting.steps import Record, Steps
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 
@@ -37,6 +38,18 @@ ORDER: Domain = (
 )
 
 
+def limit_of(
+    name: str, given: float | None, epsilon: float | None, delta: float | None, largest: Callable[[float, float], float]
+) -> float:
+    """Return the budget that is given, or else the largest one that is (epsilon, delta)-DP."""
+    if given is not None and epsilon is None and delta is None:
+        return scalar(name, given, *SCALE)
+    if given is None and epsilon is not None and delta is not None:
+        return largest(positive_scalar("epsilon", epsilon), scalar("delta", delta, *OPEN_PROBABILITY))
+    msg = f"either {name} or both epsilon and delta must be given, not {name}={shown(given)}, epsilon={shown(epsilon)}, delta={shown(delta)}"
+    raise ValueError(msg)
+
+
 class BudgetExceededError(RuntimeError):
     """A release was asked for that the budget does not allow; nothing was spent."""
 
@@ -45,6 +58,10 @@ class Spending(Steps):
     """What is spent by steps that are chosen by what was released before."""
 
     _SETTINGS: ClassVar[tuple[str, ...]] = ()  # by which a new one is made, beside the adjacency
+
+    def __init__(self, adjacency: Adjacency, record: Record = Record()) -> None:  # noqa: B008, it never changes
+        self._costs: dict[Mechanism, tuple[float, ...]] = {}
+        super().__init__(adjacency, record)
 
     def spend(self, mechanism: Mechanism, count: int = 1) -> Self:
         """Pay for steps before they release anything, and return the filter or odometer itself. Threads may spend at once.
@@ -104,7 +121,7 @@ class Spending(Steps):
         """
         require_format(state, f"hockeystick.{cls.__name__}", (1,), ("adjacency", *cls._SETTINGS, "steps"))
         loaded = cls._of_settings(state)
-        for mechanism, count in load_steps(state["steps"]):
+        for mechanism, count in load_runs(state["steps"]):
             loaded._load(mechanism, count)
         return loaded
 
@@ -120,9 +137,25 @@ class Spending(Steps):
         """Spend what a state says was spent."""
         self.spend(mechanism, count)
 
+    def _checked(self, mechanism: Mechanism, count: int) -> int:
+        count = super()._checked(mechanism, count)
+        self._cost(mechanism)  # refuses here rather than at a later call
+        count_scalar("count", self._state.counts.find(mechanism)[1] + count)
+        return count
+
     def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
         """Return the record after steps."""
         return record.plus(mechanism, count)
+
+    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+        """Return what one step costs of each budget or at each order, computed once."""
+        if mechanism not in self._costs:
+            self._costs[mechanism] = self._find_cost(mechanism)
+        return self._costs[mechanism]
+
+    def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
+        """Return what one step costs, or raise ValueError; a filter's rounding, and underflow below SCALE, stay within SLACK."""
+        raise NotImplementedError
 
 
 class Filter(Spending):
@@ -131,6 +164,11 @@ class Filter(Spending):
     def __init__(self, adjacency: Adjacency, *budgets: float) -> None:
         super().__init__(adjacency, Record(spent=(Fraction(0),) * len(budgets)))
         self._limits = tuple(Fraction(budget) * Fraction(1.0 + SLACK) for budget in budgets)
+
+    def __repr__(self) -> str:
+        """Return the budget, and how much of it is spent."""
+        record = self._state
+        return f"<{type(self).__name__}: {self._used(record.spent)} in {record.num_steps} steps; {self._adjacency}>"
 
     def would_exceed(self, mechanism: Mechanism, count: int = 1) -> bool:
         """Say whether these steps would leave the budget; nothing is spent.
@@ -204,12 +242,6 @@ class Filter(Spending):
             raise ValueError(msg)
         self.spend(mechanism, count)
 
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
-        count = super()._checked(mechanism, count)
-        self._cost(mechanism)  # refuses here rather than at a later call
-        count_scalar("count", self._state.counts.find(mechanism)[1] + count)
-        return count
-
     def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
         """Return the record after steps, or raise BudgetExceededError."""
         room = self._room(record, mechanism)
@@ -234,8 +266,8 @@ class Filter(Spending):
     def _epsilon(self, delta: float) -> float:
         raise NotImplementedError
 
-    def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
-        """Return what one step costs of each budget, or raise ValueError; rounding, and underflow below SCALE, stay within SLACK."""
+    def _used(self, spent: tuple[Fraction, ...]) -> str:
+        """Return how much is spent of each budget, in words."""
         raise NotImplementedError
 
 
@@ -287,7 +319,7 @@ class Odometer(Spending):
             If an argument is outside its domain, or this odometer has no bound for the mechanism.
         """
         count, ledger = self._checked(mechanism, count), self._counts()
-        ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
+        ledger[mechanism] = ledger.get(mechanism, 0) + count
         return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
 
     def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:

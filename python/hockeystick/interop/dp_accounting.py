@@ -20,12 +20,12 @@ from scipy.special import ndtri
 
 import hockeystick._core as core
 from hockeystick import risk
-from hockeystick._checks import Array, Checks, count_scalar, positive_scalar
+from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.composition import Composition
-from hockeystick.accounting.privacy_curve import false_negative_bounds, refine, true_positive_bounds
+from hockeystick.accounting.privacy_curve import CHUNK, false_negative_bounds, refine, true_positive_bounds
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation
 from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
@@ -63,7 +63,6 @@ TAIL = math.exp(-50.0)  # mass that `to_pld` sends to infinity in each step
 NEAR = 64  # rates near which lines are chosen
 # Rounds of refining the pieces of a range, pieces at most, and how close both ends of mu need be.
 ROUNDS, MAX_PIECES, CLOSE = 40, 4000, 1e-6
-CHUNK = 500  # rates for which all lines are computed at once
 MARGIN = 1e-12  # error of normal quantiles, relative, and of their difference
 
 
@@ -183,7 +182,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
             No test with this false-positive rate has a larger true-positive rate. 1 if an event was not private.
         """
         del deltas
-        rates = Checks(None, "raise").probability("false_positive_rates", false_positive_rates)
+        rates = STRICT.probability("false_positive_rates", false_positive_rates)
         if self._contains_non_dp_event:
             return np.ones(rates.shape)[()]
         return risk.true_positive_rate(self.accountant, rates)
@@ -214,8 +213,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         """
         del deltas
         asked = FALSE_POSITIVE_RATES if false_positive_rates is None else false_positive_rates
-        domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
-        rates = Checks(None, "raise").within("false_positive_rates", asked, domain).ravel()
+        rates = STRICT.within("false_positive_rates", asked, OPEN_PROBABILITY).ravel()
         rates = rates[rates <= 0.5]
         if rates.size == 0:
             msg = f"false_positive_rates must have one of at most 0.5, not {shown(false_positive_rates)}"
@@ -238,7 +236,7 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
     accountant : Accountant
         Of hockeystick; the `accountant` of a `HockeyStickAccountant` is one.
     value_discretization_interval : float
-        Checks step of the privacy loss, positive.
+        Grid step of the privacy loss, positive.
 
     Returns
     -------
@@ -411,13 +409,10 @@ def _mu_on_pieces(table: Array, ends: Array) -> Array:
     found = []
     for first in range(0, left.size, CHUNK):
         pieces = left[first : first + CHUNK], right[first : first + CHUNK]
-        middle, *sides = (_quantiles(table, rates) for rates in (np.sqrt(pieces[0] * pieces[1]), *pieces))
-        best = middle.argmin(axis=1)[:, None]
-        found.append(
-            [_rounded_up(np.take_along_axis(q, best, 1)[:, 0], rates) for rates, q in zip(pieces, sides, strict=True)]
-        )
-    largest: Array = np.concatenate([np.maximum(*both) for both in found])
-    return largest
+        best = _quantiles(table, np.sqrt(pieces[0] * pieces[1])).argmin(axis=1)[:, None]
+        sides = [np.take_along_axis(_quantiles(table, rates), best, 1)[:, 0] for rates in pieces]
+        found.append(np.maximum(*(_rounded_up(q, rates) for q, rates in zip(sides, pieces, strict=True))))
+    return np.concatenate(found)
 
 
 def _quantiles(table: Array, rates: Array) -> Array:

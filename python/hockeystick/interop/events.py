@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 from hockeystick._checks import count_scalar
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.renyi_divergence import require_supported
 from hockeystick.accounting.zcdp import zcdp_rho
 from hockeystick.interop import event_noise
 from hockeystick.interop.event_noise import NON_PRIVATE, Relation, Steps
@@ -130,7 +129,7 @@ def steps_of(event: Any, relation: Relation) -> Steps:
     try:
         steps = read(relation, *(values[field] for field in fields))
         for mechanism, _ in steps:
-            require_supported(mechanism, adjacency_of(relation))
+            Accountant(adjacency_of(relation))._checked(mechanism, 1)
     except UnsupportedEvent:
         raise
     except (ValueError, TypeError) as error:  # an argument outside its domain, or no pair under this adjacency

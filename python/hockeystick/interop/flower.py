@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick.accounting import Accountant as CertifiedAccountant
 from hockeystick.accounting.locking import ThreadSafe
@@ -236,10 +237,7 @@ class Accountant(ThreadSafe[Rounds]):
         if event.population_size != population:
             msg = f"population_size must be that of the configuration, {population}, not {shown(event.population_size)}"
             raise ValueError(msg)
-        size = count_scalar("sample_size", event.sample_size)
-        if size > population:
-            msg = f"sample_size must be at most population_size ({population}), not {size}"
-            raise ValueError(msg)
+        size = count_at_most("sample_size", event.sample_size, "population_size", population)
         noise = Gaussian(event.noise_multiplier)
         fields = {"noise_multiplier": noise.noise_multiplier, "sample_size": size, "population_size": population}
         return fields, _sampled(noise, size, population, self._settings["sampling_method"])
@@ -349,7 +347,7 @@ def checked_settings(config: Any) -> dict[str, Any]:
     if limit is not None:
         limit = positive_scalar("max_epsilon", limit)
     return {
-        "target_delta": scalar("target_delta", config.target_delta, lambda x: 0 < x < 1, "lie in (0, 1)"),
+        "target_delta": scalar("target_delta", config.target_delta, *OPEN_PROBABILITY),
         "population_size": count_scalar("population_size", config.population_size),
         "neighboring_relation": relation,
         "sampling_method": method,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from hockeystick._checks import choice, count_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, choice, count_scalar, scalar
 from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
 from hockeystick._checks.shown import shown
 from hockeystick._statements import FORMATS, Format, say
@@ -32,6 +32,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.accounting.statement import guaranteed, stated
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.training import privacy_statement as statement_of_training
 from hockeystick.training.dpsgd_setup import batches_of
 
@@ -43,11 +44,6 @@ ONCE_A_PASS = {"SequentialSampler", "RandomSampler", "SubsetRandomSampler"}
 
 # Noise multiplier, sampling rate, steps; where there are several, the Poisson batches whose gradients are added before the noise.
 Entry: TypeAlias = "tuple[float, float, int] | tuple[float, float, int, int]"
-ONCE_A_PASS = {
-    "SequentialSampler",
-    "RandomSampler",
-    "SubsetRandomSampler",
-}  # of torch: no record is drawn twice in a pass
 
 
 def _read(entry: Any) -> tuple[float, float, int, int]:
@@ -61,32 +57,24 @@ def _entry(noise_multiplier: float, sample_rate: float, steps: int, batches: int
     return (noise_multiplier, sample_rate, steps, batches) if batches != 1 else (noise_multiplier, sample_rate, steps)
 
 
-def _step(noise_multiplier: float, sample_rate: float, batches: int) -> PoissonSampled | MixtureOfGaussians | None:
-    """Return one step as a mechanism, or None if it has no noise.
+def _step(noise_multiplier: float, sample_rate: float, steps: int, batches: int) -> Mechanism | None:
+    """Return one step of an entry, which is checked, as a mechanism, or None if it has no noise.
 
     A record is in the sum over several Poisson batches as often as a group of so many records is in one.
     """
-    noise = noise_multiplier if noise_multiplier != 0 else 1.0
-    if count_scalar("batches", batches) == 1:
-        sampled: PoissonSampled | MixtureOfGaussians = PoissonSampled(Gaussian(noise), sample_rate)
-    else:
-        sampled = MixtureOfGaussians.of_group(noise, batches, sample_rate)
-    return sampled if noise_multiplier != 0 else None
-
-
-def _checked(
-    noise_multiplier: float, sample_rate: float, steps: int, batches: int
-) -> PoissonSampled | MixtureOfGaussians | None:
-    """Return the step of an entry, after checking how often it was made."""
     count_scalar("steps", steps)
-    return _step(noise_multiplier, sample_rate, batches)
+    noise = noise_multiplier if noise_multiplier != 0 else 1.0
+    step: Mechanism = PoissonSampled(Gaussian(noise), sample_rate)
+    if count_scalar("batches", batches) > 1:
+        step = MixtureOfGaussians.of_group(noise, batches, sample_rate)
+    return step if noise_multiplier != 0 else None
 
 
 def _composed(history: Any) -> Accountant:
     """Return what all entries leak together; a step without noise is refused."""
     accountant = Accountant()
     for noise_multiplier, sample_rate, steps, batches in map(_read, history):
-        mechanism = _checked(noise_multiplier, sample_rate, steps, batches)
+        mechanism = _step(noise_multiplier, sample_rate, steps, batches)
         if mechanism is None:
             msg = "history must have noise in every step, to be composed"
             raise ValueError(msg)
@@ -131,7 +119,7 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     respect to adding or removing one record, if each record is in each batch with
     probability 0.3333333333333333, independently of all else (Poisson).
     """
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    delta = scalar("delta", delta, *OPEN_PROBABILITY)
     choice("format", format, FORMATS)
     history = [_read(entry) for entry in engine.accountant.history]
     if not history or any(noise == 0 for noise, *_ in history):
@@ -284,7 +272,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
         ValueError
             If an argument is outside its domain; the history is as before.
         """
-        _step(noise_multiplier, sample_rate, batches)
+        _step(noise_multiplier, sample_rate, 1, batches)
 
         def longer(history: tuple[Entry, ...]) -> tuple[Entry, ...]:
             last = _read(history[-1]) if history else None
@@ -395,7 +383,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
             msg = f"history of state_dict must be triples of noise, rate and steps, not {shown(state_dict['history'])}"
             raise ValueError(msg) from None
         for entry in history:
-            _checked(*entry)
+            _step(*entry)
         self.history = [_entry(*entry) for entry in history]
 
 
@@ -412,7 +400,7 @@ def _batch_size(optimizer: Any) -> int:
 @lru_cache(maxsize=256)
 def _epsilon(history: tuple[Any, ...], delta: float) -> float:
     """Return epsilon, remembered by the value of the history."""
-    if any(_checked(*entry) is None and entry[1] > 0 for entry in map(_read, history)):
+    if any(_step(*entry) is None and entry[1] > 0 for entry in map(_read, history)):
         return math.inf
     noisy = [entry for entry in history if entry[0] != 0]
     return float(_composed(noisy).epsilon(delta))

@@ -9,7 +9,7 @@ Neither needs nor imports prv_accountant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -256,27 +256,31 @@ def find_noise_multiplier(  # noqa: PLR0917, the order is theirs
     return float(dpsgd_noise_multiplier(sampling_probability, num_steps, target_epsilon, target_delta))
 
 
+# Their random variables by name and attributes; mu holds a rounding.
+KNOWN: dict[str, tuple[set[str], Callable[[Any], Mechanism]]] = {
+    "PoissonSubsampledGaussianMechanism": (
+        {"p", "sigma"},
+        lambda prv: PoissonSampled(Gaussian(float(prv.sigma)), float(prv.p)),
+    ),
+    "GaussianMechanism": ({"mu"}, lambda prv: Gaussian((1.0 - UNIT) / float(prv.mu))),
+    "LaplaceMechanism": ({"mu"}, lambda prv: Laplace((1.0 - UNIT) / float(prv.mu))),
+    "PureDPMechanism": ({"eps"}, lambda prv: ApproximateDP(float(prv.eps), 0.0)),
+    "ApproximateDPMechanism": (
+        {"pure_dp", "delta"},
+        lambda prv: ApproximateDP(float(prv.pure_dp.eps), float(prv.delta)),
+    ),
+}
+
+
 def mechanism_of(prv: Any) -> Mechanism:
     """Return a random variable of prv_accountant as a mechanism; ours as they are."""
-    name = type(prv).__name__
     if isinstance(prv, Mechanism):
         return prv
-    if name == "PoissonSubsampledGaussianMechanism" and _has(prv, "p", "sigma"):
-        return PoissonSampled(Gaussian(float(prv.sigma)), float(prv.p))
-    if name == "GaussianMechanism" and _has(prv, "mu"):
-        return Gaussian((1.0 - UNIT) / float(prv.mu))  # mu holds a rounding
-    if name == "LaplaceMechanism" and _has(prv, "mu"):
-        return Laplace((1.0 - UNIT) / float(prv.mu))
-    if name == "PureDPMechanism" and _has(prv, "eps"):
-        return ApproximateDP(float(prv.eps), 0.0)
-    if name == "ApproximateDPMechanism" and _has(prv, "pure_dp", "delta"):
-        return ApproximateDP(float(prv.pure_dp.eps), float(prv.delta))
-    msg = f"prvs must be mechanisms of hockeystick, or known ones of prv_accountant, not {shown(prv)}"
-    raise TypeError(msg)
-
-
-def _has(prv: Any, *attributes: str) -> bool:
-    return set(vars(prv)) == set(attributes)
+    attributes, read = KNOWN.get(type(prv).__name__, (set(), None))
+    if read is None or set(vars(prv)) != attributes:
+        msg = f"prvs must be mechanisms of hockeystick, or known ones of prv_accountant, not {shown(prv)}"
+        raise TypeError(msg)
+    return read(prv)
 
 
 def _triple(bracket: Bracket) -> Triple:

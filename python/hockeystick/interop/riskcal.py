@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick import risk
-from hockeystick._checks import Checks, Result, probability_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, STRICT, Result, probability_scalar, scalar
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
@@ -124,7 +124,7 @@ def get_bayes_risk(accountant: Accountant, prior: ArrayLike) -> Result:
     >>> print(hs.format_lower(get_bayes_risk(hs.Accountant().compose(hs.Gaussian(2.0)), 0.5), ".3f"))
     0.401
     """
-    priors = Checks(None, "raise").probability("prior", prior)
+    priors = STRICT.probability("prior", prior)
     return np.array([risk.bayes_risk(accountant, p) for p in priors.ravel().tolist()]).reshape(priors.shape)[()]
 
 
@@ -223,7 +223,7 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
     """
     del grid_step, beta_tol, noise_min, noise_max
     _former_names(beta_error=beta_error, mu_error=mu_error, mu_min=mu_min, mu_max=mu_max)
-    alpha = scalar("alpha", alpha, lambda x: 0 < x < 1, "lie in (0, 1)")
+    alpha = scalar("alpha", alpha, *OPEN_PROBABILITY)
     beta = scalar("beta", beta, lambda x: 0 <= x < 1 - alpha, f"lie in [0, {1 - alpha:g})")
     tpr = max(1.0 - beta - SHORT_SUM, alpha)  # rounded down, so that `trade_off` is at least beta
     enough = float(dpsgd_noise_multiplier(sample_rate, num_steps, 0.0, tpr - alpha))  # by the advantage alone

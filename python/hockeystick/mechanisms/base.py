@@ -28,8 +28,10 @@ __all__ = [
     "Mechanism",
     "Pair",
     "Status",
+    "parts_of",
     "plain",
     "refuse",
+    "require_known",
     "require_mechanism",
     "require_pairs",
     "status_of",
@@ -69,6 +71,7 @@ class Mechanism:
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
     _has_pair: ClassVar[bool] = True  # else only bounds of Renyi divergences are known
     _assumes: ClassVar[tuple[str, ...]] = ()  # what must be true of every step of the class
+    _certified: ClassVar[bool] = True  # whether the pair is proven to dominate, if those of the parts are
 
     def _set(self, **values: Any) -> None:
         """Put checked values in the place of those that were given; only before anybody else sees the mechanism, which then never changes."""
@@ -158,19 +161,20 @@ class Mechanism:
         """Return this mechanism, and all that it is made of."""
         return (self, *(inner for part in self._parts() for inner in part._within()))
 
-    def _is_certified(self) -> bool:
-        """Say whether the pair is proven to dominate."""
-        return all(part._is_certified() for part in self._parts())
-
     @property
     def status(self) -> Status:
         """Whether the pair is proven to dominate, "certified", or an "estimate"."""
-        return "certified" if self._is_certified() else "estimate"
+        return status_of((self,))
 
 
 def status_of(mechanisms: Iterable[Mechanism]) -> Status:
     """Return "certified" if the pairs of all mechanisms are proven to dominate, else "estimate"."""
-    return "certified" if all(mechanism._is_certified() for mechanism in mechanisms) else "estimate"
+    return "certified" if all(part._certified for part in parts_of(mechanisms)) else "estimate"
+
+
+def parts_of(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
+    """Return mechanisms and all that they are made of."""
+    return [part for mechanism in mechanisms for part in mechanism._within()]
 
 
 def plain(ledger: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
@@ -187,6 +191,15 @@ def require_mechanism(mechanism: object) -> None:
     if not isinstance(mechanism, Mechanism):
         msg = f"mechanism must be one of hockeystick's mechanisms, not {shown(mechanism)}"
         raise TypeError(msg)
+
+
+def require_known(mechanism: Mechanism, adjacency: Adjacency) -> Iterable[Mechanism]:
+    """Refuse what is no mechanism or has no pair under this adjacency; return the releases of which Renyi divergences alone are known."""
+    require_mechanism(mechanism)
+    if not mechanism._has_pair:
+        return [release for release, _ in mechanism._plain()]
+    mechanism._holding()._pairs(adjacency)
+    return ()
 
 
 def require_pairs(mechanism: Mechanism) -> None:

@@ -313,7 +313,8 @@ class PrivacyProfile(Mechanism):
             return [numbers]
         return [numbers, "a privacy profile is an estimate by quadrature, with no proof of its error"]
 
-    def _is_certified(self) -> bool:
+    @property
+    def _certified(self) -> bool:  # type: ignore[override]
         return self.status == "certified"
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from hockeystick._checks import Array, Checks, Result, count_scalar, distribution, probability_scalar
-from hockeystick._checks.shown import shown
+from hockeystick._checks import STRICT, Array, Result, count_scalar, distribution, probability_scalar
 from hockeystick._numeric.rounding import LONG_SUM, UNIT, UP
-from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.accounting.privacy_curve import (
     Curve,
     largest_useful_epsilon,
@@ -24,9 +23,7 @@ from hockeystick.accounting.privacy_curve import (
 
 def curve_of(accountant: Accountant) -> Curve:
     """Return the deltas of what an accountant has composed by now."""
-    if not isinstance(accountant, Accountant):
-        msg = f"accountant must be an Accountant, not {shown(accountant)}"
-        raise TypeError(msg)
+    require_accountant("accountant", accountant)
     return accountant._composition().curve()
 
 
@@ -193,7 +190,7 @@ def singling_out(accountant: Accountant, weight: ArrayLike, num_records: int) ->
 
 def _each(accountant: Accountant, name: str, probabilities: ArrayLike) -> Result:
     """Return 1 - f at every probability."""
-    return true_positive_rates(curve_of(accountant), Checks(None, "raise").probability(name, probabilities))[()]
+    return true_positive_rates(curve_of(accountant), STRICT.probability(name, probabilities))[()]
 
 
 TOLERANCE = 1e-7  # of log lambda

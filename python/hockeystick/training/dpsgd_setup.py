@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from hockeystick._checks import (
+    OPEN_PROBABILITY,
     POSITIVE,
     boolean_scalar,
     choice,
@@ -15,6 +16,7 @@ from hockeystick._checks import (
     scalar,
     setting_warnings,
 )
+from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, SENTENCES, Format, say, say_all
@@ -251,16 +253,9 @@ def dpsgd_parameters(
     _require_poisson(sampling)
     size, name = _one_of(("records", records), ("dataset_size", dataset_size))
     size = count_scalar(name, size)
-    batch_size = count_scalar("batch_size", batch_size)
-    if batch_size > size:
-        msg = f"batch_size must be at most {name} ({size}), not {batch_size}"
-        raise ValueError(msg)
+    batch_size = count_at_most("batch_size", batch_size, name, size)
     drop_last = boolean_scalar("drop_last", drop_last)
-    length, called = _one_of(("epochs", epochs), ("steps", steps))
-    if called == "epochs":
-        number = steps_of(positive_scalar("epochs", length), size, batch_size, drop_last=drop_last)
-    else:
-        number = count_scalar("steps", length)
+    number = _steps(epochs, steps, size, batch_size, drop_last=drop_last)
     multiplier = _multiplier(noise_multiplier, clip_norm, noise_std, batch_size if noise_on == "mean" else 1)
     if noise_on == "mean":
         if noise_std is None:
@@ -278,6 +273,13 @@ def _one_of(first: tuple[str, Any], second: tuple[str, Any]) -> tuple[Any, str]:
         msg = f"exactly one of {first[0]} and {second[0]} must be given, not {first[0]}={first[1]} and {second[0]}={second[1]}"
         raise ValueError(msg)
     return given[0]
+
+
+def _steps(epochs: float | None, steps: int | None, records: int, batch_size: int | None, *, drop_last: bool) -> int:
+    length, name = _one_of(("epochs", epochs), ("steps", steps))
+    if name == "steps" or batch_size is None:
+        return count_scalar("steps", length)
+    return steps_of(positive_scalar("epochs", length), records, batch_size, drop_last=drop_last)
 
 
 def _multiplier(noise_multiplier: float | None, clip_norm: float | None, noise_std: float | None, per: int) -> float:
@@ -427,37 +429,20 @@ def privacy_statement(
     if sampling_rate is not None:
         sampling_rate = scalar("sampling_rate", sampling_rate, lambda x: 0 < x <= 1, "lie in (0, 1]")
     if batch_size is not None:
-        batch_size = _batch_size(batch_size, records)
+        batch_size = count_at_most("batch_size", batch_size, "the number of records", records)
     elif sampling_rate is None or epochs is not None or drop_last or sampling != "poisson":
         msg = "batch_size must be given, or sampling_rate and steps of Poisson samples without drop_last, not None"
         raise ValueError(msg)
     number = _steps(epochs, steps, records, batch_size, drop_last=drop_last)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    delta = scalar("delta", delta, *OPEN_PROBABILITY)
     choice("sampling", sampling, SAMPLINGS)
     choice("format", format, FORMATS)
     batches = Batches(records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
     training = Training(batches, clip_norm, delta)
     setting_warnings.warn(setting_warnings.large_delta(delta, records))
     return stated(_guaranteed(training, sampling), delta, format)
-
-
-def _batch_size(given: int, records: int) -> int:
-    batch_size = count_scalar("batch_size", given)
-    if batch_size > records:
-        msg = f"batch_size must be at most the number of records ({records}), not {batch_size}"
-        raise ValueError(msg)
-    return batch_size
-
-
-def _steps(epochs: float | None, steps: int | None, records: int, batch_size: int | None, *, drop_last: bool) -> int:
-    if epochs is not None and steps is None and batch_size is not None:
-        return steps_of(positive_scalar("epochs", epochs), records, batch_size, drop_last=drop_last)
-    if steps is not None and epochs is None:
-        return count_scalar("steps", steps)
-    msg = f"exactly one of epochs and steps must be given, not epochs={epochs} and steps={steps}"
-    raise ValueError(msg)
 
 
 def _guaranteed(training: Training, sampling: Sampling) -> Guaranteed:

@@ -14,6 +14,7 @@ from hockeystick._checks import (
     scalar,
     setting_warnings,
 )
+from hockeystick._checks.scalars import count_at_most
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import (
@@ -143,10 +144,7 @@ def federated_parameters(
     1.59
     """
     clients = count_scalar("clients", clients)
-    clients_per_round = count_scalar("clients_per_round", clients_per_round)
-    if clients_per_round > clients:
-        msg = f"clients_per_round must be at most clients ({clients}), not {clients_per_round}"
-        raise ValueError(msg)
+    clients_per_round = count_at_most("clients_per_round", clients_per_round, "clients", clients)
     rounds = count_scalar("rounds", rounds)
     clip_norm = positive_scalar("clip_norm", clip_norm)
     noise_std = positive_scalar("noise_std", noise_std)

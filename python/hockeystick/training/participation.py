@@ -154,7 +154,8 @@ def _source(rng: np.random.Generator | None) -> np.random.Generator:
 def check_participation(
     mechanism: Mechanism, count: int, charged: NDArray[np.bool_], drawn: NDArray[np.bool_] | None
 ) -> None:
-    """Raise ValueError where participation exceeds what is charged."""
+    """Raise ValueError where somebody is left out who may have been drawn, or participation exceeds what is charged."""
+    _require_everybody(mechanism, charged, drawn)
     number = int(charged.sum())
     if isinstance(mechanism, FixedSizeSampled) and number != mechanism.dataset_size:
         msg = f"clients must be the {mechanism.dataset_size} of {shown(mechanism)}, not {number}"
@@ -183,7 +184,7 @@ def check_participation(
         raise ValueError(msg)
 
 
-def require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: NDArray[np.bool_] | None) -> None:
+def _require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: NDArray[np.bool_] | None) -> None:
     """Raise ValueError where a mechanism samples, and some clients are not charged who may have been drawn.
 
     Who could have been drawn is known if it is everybody. Of fewer it is believed if participants are given and their number

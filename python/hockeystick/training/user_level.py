@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import count_scalar, positive_scalar
+from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
 from hockeystick.training.federated_setup import FederatedParameters
@@ -105,8 +106,8 @@ def user_level_parameters(
     if records > users * held:
         msg = f"records must be at most users times records_per_user ({users * held}), not {records}"
         raise ValueError(msg)
-    batch_size = _part("batch_size", batch_size, "records", records)
-    users_per_step = _part("users_per_step", users_per_step, "users", users)
+    batch_size = count_at_most("batch_size", batch_size, "records", records)
+    users_per_step = count_at_most("users_per_step", users_per_step, "users", users)
     steps = count_scalar("steps", steps)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     return UserLevelParameters(
@@ -136,14 +137,6 @@ def _by_users(noise_multiplier: float, rate: float, steps: int) -> FederatedPara
     )
     sample = PoissonSampled(Gaussian(noise_multiplier), rate)
     return FederatedParameters(sample, _UNIT, "add_or_remove", steps, assumptions)
-
-
-def _part(name: str, value: int, of: str, whole: int) -> int:
-    part = count_scalar(name, value)
-    if part > whole:
-        msg = f"{name} must be at most {of} ({whole}), not {part}"
-        raise ValueError(msg)
-    return part
 
 
 _UNIT = "one user with all its records, against who sees all models"

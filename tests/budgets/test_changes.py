@@ -1,8 +1,11 @@
-"""Ctrl-C at every bytecode of a change: it is made or it is not, nothing stays locked, and the same call works again."""
+"""Whatever grows by changes, copied, from many threads, and interrupted at every bytecode: each change is made once, or not at all."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +15,8 @@ import pytest
 
 import effort
 import hockeystick as hs
-from hockeystick.interop import flower, opacus
+from hockeystick.interop import flower, opacus, pfl, prv
+from racing import race
 
 PACKAGE = str(Path(hs.__file__).parent)
 STEP, OTHER = hs.Gaussian(30.0), hs.Gaussian(40.0)
@@ -66,7 +70,7 @@ def spend(one):
     one.spend(STEP)
 
 
-PLAN = hs.Accountant().compose(STEP, 5).compose(OTHER, 5)
+PLAN = hs.Accountant().compose(STEP, 200).compose(OTHER, 5)
 CASES = {
     "Accountant": (alternating, lambda one: one.compose(STEP), ledger_of),
     "several steps": (alternating, lambda one: one._compose_together([(STEP, 2), (OTHER, 3)]), ledger_of),
@@ -114,13 +118,70 @@ def check_every_bytecode(make, change, look, stride=1):
     assert look(one) == states[1]
 
 
+SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
+UNCHANGING = {
+    "PrivacyLossDistribution": (
+        lambda: hs.PrivacyLossDistribution.from_mechanism(SAMPLED).self_compose(1000),
+        None,
+        lambda one: one.epsilon_bracket(1e-5),
+    ),
+    "prv_accountant": (lambda: prv.PRVAccountant(SAMPLED), None, lambda one: one.compute_epsilon(1e-5, 1000)),
+    "pfl": (lambda: pfl.PrivacyAccountant(100, 0.01, "gaussian", 1.0, 1e-5), None, lambda one: one.noise_parameter),
+}
+COPIES = (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)))
+
+
+@pytest.mark.parametrize(("make", "change", "look"), [*CASES.values(), *UNCHANGING.values()], ids=[*CASES, *UNCHANGING])
+def test_copies(make, change, look):
+    """A copy of any kind is small, also after questions, and looks the same; what is done to it is not done to the other."""
+    one = make()
+    before = look(one)
+    for copied in COPIES:
+        other = copied(one)
+        assert look(other) == before
+        assert len(pickle.dumps(other)) < 2000
+        if change is not None:
+            change(other)
+            assert look(one) == before != look(other)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_threads(case):
+    """Eight threads lose no change, and every copy that is made meanwhile is of one moment."""
+    make, change, look = CASES[case]
+    one, alone = make(), make()
+    states = [look(alone)]
+    for _ in range(80):
+        change(alone)
+        states.append(look(alone))
+    seen = []
+    race(lambda: change(one), 10, meanwhile=lambda: seen.extend(look(copied(one)) for copied in COPIES))
+    assert look(one) == states[-1]
+    assert all(state in states for state in seen)
+
+
+@pytest.mark.parametrize("make", [lambda: hs.GaussianFilter(mu=1.0), lambda: hs.RenyiFilter(budget=1.0, order=8)])
+def test_threads_spend_no_more_than_the_budget(make):
+    """Of the steps that eight threads try, as many are let through as one thread could pay for, and all are counted."""
+    budget, room, passed = make(), make().remaining(STEP), []
+
+    def try_one():
+        with contextlib.suppress(hs.BudgetExceededError):
+            budget.spend(STEP)
+            passed.append(1)
+
+    race(try_one, 200)
+    assert len(passed) == len(budget) == room < 1600
+    assert budget.remaining(STEP) == 0
+
+
 LONG = {
     "Flower": 11,
     "ZeroConcentratedFilter": 5,
 }  # one of so many bytecodes is tried where there are thousands, all of them if slow
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("case", "stride"),
     [*((case, LONG.get(case, 1)) for case in CASES), *(pytest.param(case, 1, marks=pytest.mark.slow) for case in LONG)],
