@@ -11,15 +11,8 @@ from scipy.special import ndtr
 
 from hockeystick import last_iterate, utility
 from hockeystick.cli import main, plan
-from hockeystick.utility.settings import (
-    Candidate,
-    Problem,
-    Setting,
-    checked_inputs,
-    least_risk,
-    risk_of_batches,
-    smallest,
-)
+from hockeystick.utility.algorithms import least_risk, risk_of_batches
+from hockeystick.utility.settings import Candidate, Problem, Setting, checked_inputs, smallest
 
 COMMON = {
     "num_silos": 12,

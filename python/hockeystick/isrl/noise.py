@@ -12,22 +12,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import (
-    Array,
-    Checks,
-    OnError,
-    Result,
-    at_most,
-    broadcast,
-    count_scalar,
-    positive_scalar,
-    scalar,
-    setting_warnings,
-)
+from hockeystick._checks import Array, Checks, OnError, Result, broadcast, positive_scalar, setting_warnings
 from hockeystick._checks.named import in_domains
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
-from hockeystick.isrl.domains import DOMAINS, checked, checked_vectors
+from hockeystick.isrl.domains import DOMAINS, PAIRS, checked, checked_vectors, scalars
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
@@ -86,8 +75,7 @@ def noisy_mb_sgd_accountant(
     >>> print(f"{silo.epsilon_bracket(1e-5):.3f}")
     0.245
     """
-    noise_std = positive_scalar("noise_std", noise_std)
-    lipschitz = positive_scalar("lipschitz", lipschitz)
+    noise_std, lipschitz = scalars({"noise_std": noise_std, "lipschitz": lipschitz}, noise_std="positive")
     multiplier = positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
     step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=replacement)
     return Accountant("replace").compose(step, rounds)
@@ -229,14 +217,7 @@ def noisy_mb_sgd_sigma(
     >>> print(f"{sigma:.6f}")
     0.060972
     """
-    lipschitz = positive_scalar("lipschitz", lipschitz)
-    num_records = count_scalar("num_records", num_records)
-    batch_size = count_scalar("batch_size", batch_size)
-    if not replacement:
-        at_most("batch_size", batch_size, "num_records", num_records)
-    rounds = count_scalar("rounds", rounds)
-    epsilon = positive_scalar("epsilon", epsilon)
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    lipschitz, num_records, batch_size, rounds, epsilon, delta = scalars(locals(), () if replacement else PAIRS)
     setting_warnings.warn(setting_warnings.large_delta(delta, num_records))
 
     shape = {"num_records": num_records, "batch_size": batch_size, "rounds": rounds}
