@@ -6,8 +6,8 @@ noise_multiplier sigma K/L for clip norm L, and one record replaced moves the me
 
 from __future__ import annotations
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,7 +75,9 @@ def noisy_mb_sgd_accountant(
     >>> print(f"{silo.epsilon_bracket(1e-5):.3f}")
     0.245
     """
-    noise_std, lipschitz = scalars({"noise_std": noise_std, "lipschitz": lipschitz}, noise_std="positive")
+    noise_std, lipschitz, num_records, batch_size, rounds = scalars(
+        locals(), () if replacement else PAIRS, noise_std="positive"
+    )
     multiplier = positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
     step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=replacement)
     return Accountant("replace").compose(step, rounds)
@@ -135,7 +137,7 @@ def noisy_mb_sgd_epsilon(
         )
 
     setting_warnings.warn(setting_warnings.large_delta(cells[5], cells[2]))
-    one = partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
+    one = functools.partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
     wide = np.stack(broadcast(*cells))
     with ThreadPoolExecutor(grid.threads) as pool:
         values = list(pool.map(one, wide.reshape(len(cells), -1).T))
@@ -322,16 +324,11 @@ def silo_noise_sigmas(
     0.05276 0.19890
     """
     columns = checked_vectors(locals(), batch_sizes="count", epsilons="positive", deltas="inside")
-    known: dict[tuple[float, ...], float] = {}
-    for silo in zip(*(column.tolist() for column in columns), strict=True):
-        clip, records, batch, answers, epsilon, delta = silo
-        if silo not in known:
-            known[silo] = noisy_mb_sgd_sigma(
-                lipschitz=clip,
-                num_records=int(records),
-                batch_size=int(batch),
-                rounds=int(answers),
-                epsilon=epsilon,
-                delta=delta,
-            )
-    return np.array([known[silo] for silo in zip(*(column.tolist() for column in columns), strict=True)])
+
+    @functools.cache
+    def needed(*silo: float) -> float:
+        clip, *counts, epsilon, delta = silo
+        shape = dict(zip(("num_records", "batch_size", "rounds"), map(int, counts), strict=True))
+        return noisy_mb_sgd_sigma(lipschitz=clip, **shape, epsilon=epsilon, delta=delta)
+
+    return np.array([needed(*silo) for silo in zip(*(column.tolist() for column in columns), strict=True)])

@@ -35,9 +35,7 @@ from hockeystick._checks import (
     STRICT,
     Array,
     at_most,
-    count_scalar,
     non_negative_scalar,
-    positive_scalar,
     scalar,
 )
 from hockeystick._checks.shown import shown
@@ -450,8 +448,8 @@ def calibrate_vector_bits(
     115
     """
     setting = {**locals()}
-    epsilon = positive_scalar("epsilon", setting.pop("epsilon"))
-    messages = count_scalar("num_messages", num_messages)
+    epsilon, delta, messages, levels, *_ = scalars(setting)
+    del setting["epsilon"]
 
     def excess(bits: float) -> float:
         return math.log(max(vector_sum_epsilon(**setting, noise_bits=int(bits)), 1e-300) / epsilon)

@@ -588,13 +588,13 @@ def analyses(
     first = composition(training, times)
     found = [
         Analysis("composition", "Accountant", training.protects, EVERY, CERTIFIED, False, *first),
-        *_hidden(training, times),
+        *last_models_of(training, times),
         *(Analysis(*words, *curve(training, times)) for *words, curve in OTHERS),
     ]
     return Analyses(training, times, tuple(found))
 
 
-def _hidden(training: Training, rounds: Array) -> list[Analysis]:
+def last_models_of(training: Training, rounds: Array) -> list[Analysis]:
     """Return the analyses of the last model of projected noisy SGD."""
     covered = training.local_steps == 1
     bounds = last_models(training, rounds) if covered else {}
