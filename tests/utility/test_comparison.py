@@ -154,18 +154,6 @@ def test_stages_halve_the_bound() -> None:
     assert seen > 5
 
 
-def test_the_random_stop_meets_its_bound() -> None:
-    """Simulated projected SGD on |w - 1| with noise, stopped at random, has a mean risk below the bound, and not far below."""
-    rng, steps, noise, runs = np.random.default_rng(3), 25, 2.0, 4000
-    step = 2.0 / math.sqrt(steps * (1 + noise**2))
-    w, total = np.full(runs, -1.0), 0.0
-    for _ in range(steps):
-        w = np.clip(w - step * (np.sign(w - 0.9) + noise * rng.standard_normal(runs)), -1, 1)
-        total += np.abs(w - 0.9).mean() / steps
-    bound = 4.0 / (2 * step * steps) + step * (1 + noise**2) / 2
-    assert 0.3 * bound < total < bound
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_search_leaves_out_only_what_is_worse(seed: int) -> None:
     """Groups of candidates with random risks: the answer is that of calibrating all, whatever is left out."""
