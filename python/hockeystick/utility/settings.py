@@ -12,49 +12,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from hockeystick._checks import (
-    OPEN_PROBABILITY,
-    Domain,
-    at_most,
-    count_scalar,
-    non_negative_scalar,
-    positive_scalar,
-    scalar,
-)
 from hockeystick._numeric.printing import format_upper
+from hockeystick.isrl.domains import ScalarDomain, scalars
 
 SQUARED = (lambda x: 1e-60 <= x <= 1e60, "lie in [1e-60, 1e60]")  # the risk bounds multiply a few of these
-Check: TypeAlias = Callable[[str, Any], Any] | Domain
-CHECKS: Mapping[str, Check] = {  # of all front ends
-    **dict.fromkeys(("num_silos", "num_clients", "num_records", "dimension", "max_rounds"), count_scalar),
-    **dict.fromkeys(("silos_per_round", "clients_per_round", "max_batch_size", "batch_size"), count_scalar),
-    **dict.fromkeys(("lipschitz", "diameter", "smoothness"), SQUARED),
-    "strong_convexity": non_negative_scalar,
-    "epsilon": positive_scalar,
-    "delta": OPEN_PROBABILITY,
-}
-AT_MOST = {  # an argument -> the one that it must not exceed
+DOMAINS = dict.fromkeys(("lipschitz", "diameter", "smoothness"), SQUARED)
+OPTIONAL = {  # left out, as large as they may be
     "silos_per_round": "num_silos",
     "clients_per_round": "num_clients",
     "max_batch_size": "num_records",
     "batch_size": "num_records",
-    "strong_convexity": "smoothness",
 }
-OPTIONAL = ("silos_per_round", "clients_per_round", "max_batch_size", "batch_size")  # left out, as large as they may be
 Inputs = TypeVar("Inputs")
 
 
-def checked_inputs(kind: type[Inputs], arguments: Mapping[str, Any], **others: Check) -> Inputs:
+def checked_inputs(kind: type[Inputs], arguments: Mapping[str, Any], **domains: ScalarDomain) -> Inputs:
     """Check the arguments of a dataclass's fields in their order and fill in what was left out; there may be other arguments."""
-    found: dict[str, Any] = {}
-    for name in (field.name for field in fields(kind)):  # type: ignore[arg-type] - a dataclass
-        left_out = arguments[name] is None and name in OPTIONAL
-        value, check = found[AT_MOST[name]] if left_out else arguments[name], (CHECKS | others)[name]
-        found[name] = scalar(name, value, *check) if isinstance(check, tuple) else check(name, value)
-    for small, large in AT_MOST.items():
-        if small in found:
-            at_most(small, found[small], large, found[large])
-    return kind(**found)
+    given = {field.name: arguments[field.name] for field in fields(kind)}  # type: ignore[arg-type] - a dataclass
+    for name, limit in OPTIONAL.items():
+        if name in given and given[name] is None:
+            given[name] = given[limit]
+    return kind(*scalars(given, (*OPTIONAL.items(), ("strong_convexity", "smoothness")), **(domains or DOMAINS)))
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from hockeystick._checks import (
     at_most,
     choice,
     count_scalar,
-    non_negative_scalar,
-    positive_scalar,
     setting_warnings,
 )
 from hockeystick._checks.shown import listed, shown
@@ -27,9 +25,10 @@ from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
 from hockeystick.accounting import Accountant
 from hockeystick.isrl import shuffle_amplification, subsampling_amplification
+from hockeystick.isrl.domains import ScalarDomain
 from hockeystick.kernels import gaussian_epsilon
 from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian, Mechanism
-from hockeystick.utility.settings import Check, checked_inputs
+from hockeystick.utility.settings import checked_inputs
 
 Order: TypeAlias = Literal["random", "cyclic"]
 MAX_POINTS = 10  # numbers of rounds, where only the largest is given
@@ -97,10 +96,9 @@ class Training:
         return np.where(rounds < self.index, 0, (rounds - self.index) // self.period + 1)
 
 
-CHECKS: dict[str, Check] = {  # that are not those of a plan
-    **dict.fromkeys(("local_steps", "index"), count_scalar),
-    **dict.fromkeys(("noise_std", "lipschitz", "learning_rate"), positive_scalar),
-    "smoothness": non_negative_scalar,
+DOMAINS: dict[str, ScalarDomain] = {
+    "noise_std": "positive",
+    "smoothness": "non_negative",
     "diameter": (lambda x: x > 0, "be positive, or infinite where nothing is projected"),
     "order": partial(choice, choices=get_args(Order)),
 }
@@ -108,7 +106,7 @@ CHECKS: dict[str, Check] = {  # that are not those of a plan
 
 def checked_training(arguments: Mapping[str, Any]) -> Training:
     """Check the arguments in their order."""
-    training = checked_inputs(Training, arguments, **CHECKS)
+    training = checked_inputs(Training, arguments, **DOMAINS)
     if training.order == "random":
         if training.index != 1:
             msg = f"index must be 1 for order='random', in which a record has no round of its own, not {training.index}"
@@ -416,7 +414,7 @@ NAMES = {  # bound of last_iterate -> our name and its source
     "joint": ("joint", "docs/core/hidden_state.md"),
 }
 DRAWN = "needs a record whose rounds are known: here they are drawn"
-DOMAIN = "needs a domain of at most ten noise deviations"
+TOO_WIDE = "needs a domain of at most ten noise deviations"
 
 
 class Analysis(NamedTuple):
@@ -610,7 +608,7 @@ def last_models_of(training: Training, rounds: Array) -> list[Analysis]:
         elif np.isinf(epsilon).any() and not np.isfinite(epsilon).any():  # looked for in vain
             reason = ABOVE
         elif not np.isfinite(epsilon).any():
-            reason = DRAWN if drawn and bound == "contraction" else DOMAIN
+            reason = DRAWN if drawn and bound == "contraction" else TOO_WIDE
         found.append(Analysis(name, source, training.protects, LAST, CONVEX, False, epsilon, reason))
     return found
 
