@@ -20,7 +20,8 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx_reredirects",
-    "executed",  # the rest are in docs/extensions
+    "computed",  # the rest are in docs/extensions
+    "executed",
     "explorer",
     "gallery",
     "mathml",
@@ -29,7 +30,7 @@ extensions = [
     "sources",
     "support",
 ]
-exclude_patterns = ["_build", "tables", "extensions", "generated/papers"]
+exclude_patterns = ["_build", "tables", "extensions", "generated/papers", "generated/tables"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3

@@ -53,7 +53,7 @@ def toeplitz_columns(coefficients, num_steps):
     return [[Fraction(0)] * step + list(coefficients[: num_steps - step]) for step in range(num_steps)]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 def test_against_fractions(scheme):
     """Sixty inverses, with signs, small pivots and growth: the exact largest distance lies between both ends."""
@@ -134,7 +134,7 @@ def test_many_steps():
 def test_buffers_against_fractions():
     """Coefficients are at least the exact ones, and the sensitivity at least the exact distance."""
     rng = np.random.default_rng(13)
-    for _ in range(30):
+    for _ in range(15):
         buffers = int(rng.integers(1, 4))
         decays, scales = rng.uniform(size=buffers), rng.uniform(0, 0.8, size=buffers)
         exact = [Fraction(1)] + [

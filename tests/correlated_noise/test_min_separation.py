@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -16,6 +15,9 @@ from hockeystick.correlated_noise import (
     square_root_coefficients,
 )
 from hockeystick.correlated_noise.estimates import log_ratio
+from participation import batch_law, mixture_deltas
+
+SURE = 1 - 1e-9  # confidence of estimates
 
 
 @pytest.mark.parametrize(("rate", "noise", "steps"), [(0.01, 1.0, 500), (0.3, 4.0, 20), (1.0, 6.0, 10)])
@@ -35,7 +37,7 @@ def test_a_record_that_must_be_in_every_bth_step():
     found = min_separated_poisson(**setting)
     known = hs.Accountant().compose(hs.Gaussian(2.0 / math.sqrt(2.5)))
     assert known.delta_bracket(0.5).lower <= found.delta(0.5) <= known.delta(0.5) * (1 + 1e-9)
-    estimate = estimate_min_separation_delta(**setting, eps=0.5, confidence=1 - 1e-9, seed=6)
+    estimate = estimate_min_separation_delta(**setting, eps=0.5, confidence=SURE, seed=6)
     assert estimate.lower <= known.delta(0.5) <= estimate.upper
 
 
@@ -53,31 +55,20 @@ def test_a_rate_of_zero_leaks_nothing():
 @pytest.mark.parametrize("warm_start", [False, True])
 def test_two_steps_by_quadrature(rate, noise, second, warm_start):
     """Two steps of which a record is in one at most: an integral in the plane is never above the bound, and in the estimate's interval."""
-    x = np.linspace(-10.0, 14.0, 1500)
-    cell, a, b = (x[1] - x[0]) ** 2, 1.0 / noise, second / noise
-    first, last = x[:, None], x[None, :]
-    without = np.exp(-(first**2 + last**2) / 2) / (2 * math.pi)
-    start = 1 / (1 + rate) if warm_start else 1.0
-    in_first, in_last = start * rate, (1 - start * rate) * rate
-    tilt = in_first * np.exp(a * first + b * last - (a * a + b * b) / 2) + in_last * np.exp(a * last - a * a / 2)
-    record = without * (1 - in_first - in_last + tilt)
-    setting = {
-        "num_steps": 2,
-        "separation": 2,
-        "sampling_rate": rate,
-        "noise_multiplier": noise,
-        "warm_start": warm_start,
-    }
+    law = batch_law(2, 2, rate, (1 / (1 + rate), rate / (1 + rate)) if warm_start else (1,))
+    column = np.array([[1.0, second], [0.0, 1.0]])
+    means = np.array([column[list(taken)].sum(axis=0) for taken in law]) / noise
+    setting = {"num_steps": 2, "separation": 2, "sampling_rate": rate, "noise_multiplier": noise}
+    setting["warm_start"] = warm_start
     found = min_separated_poisson([1.0, second], **setting)
-    for eps in (0.0, 0.2, 0.6, 2.0):
-        e = math.exp(eps)
-        truth = max(float(np.maximum(p - e * q, 0).sum() * cell) for p, q in ((record, without), (without, record)))
+    epsilons = (0.0, 0.2, 0.6, 2.0)
+    for eps, truth in zip(epsilons, mixture_deltas(means, [*law.values()], epsilons, 1200), strict=True):
         assert truth * (1 - 1e-6) <= found.delta(eps)
-        estimate = estimate_min_separation_delta([1.0, second], **setting, eps=eps, confidence=1 - 1e-9, seed=4)
+        estimate = estimate_min_separation_delta([1.0, second], **setting, eps=eps, confidence=SURE, seed=4)
         assert estimate.lower * (1 - 1e-6) <= truth <= estimate.upper * (1 + 1e-6)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize(("bands", "separation"), [(1, 5), (2, 2), (4, 4), (4, 12)])
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 2.0), (0.05, 4.0), (0.3, 8.0)])
@@ -88,7 +79,7 @@ def test_samples_are_below(bands, separation, rate, noise, warm_start):
     found = min_separated_poisson(c, **setting, warm_start=warm_start)
     for eps in (0.0, 0.3, 1.0):
         estimate = estimate_min_separation_delta(
-            c, **setting, eps=eps, warm_start=warm_start, samples=20_000, confidence=1 - 1e-9, seed=5
+            c, **setting, eps=eps, warm_start=warm_start, samples=20_000, confidence=SURE, seed=5
         )
         assert estimate.lower <= found.delta(eps)
 
@@ -128,23 +119,6 @@ def test_a_matrix_counts_by_its_longest_column():
     )
 
 
-SURE = 1 - 1e-9
-
-
-def patterns(steps: int, separation: int, rate: float, first: np.ndarray) -> dict[tuple[int, ...], float]:
-    """Return the probability of every pattern of steps, from all outcomes of all coins; the record may be in a random step first."""
-    found: dict[tuple[int, ...], float] = {}
-    for (start, weight), *coins in itertools.product(enumerate(first), *[(0, 1)] * steps):
-        chance = weight * math.prod(rate if coin else 1 - rate for coin in coins)
-        free, steps_in = start, []
-        for step, coin in enumerate(coins):
-            if coin and step >= free:
-                steps_in.append(step)
-                free = step + separation
-        found[tuple(steps_in)] = found.get(tuple(steps_in), 0.0) + chance
-    return found
-
-
 @pytest.mark.parametrize(
     ("steps", "separation", "bands"), [(1, 1, 1), (6, 1, 1), (7, 2, 2), (9, 3, 3), (8, 4, 2), (5, 9, 9)]
 )
@@ -159,7 +133,7 @@ def test_ratio_is_the_mean_over_patterns(
     column = rng.uniform(0.1, 1.0, bands)[:steps]
     outcomes = rng.normal(0.3, 1.5, (steps, 5))
     expected = np.zeros(5)
-    for steps_in, chance in patterns(steps, separation, rate, first).items():
+    for steps_in, chance in batch_law(steps, separation, rate, first).items():
         mean = np.zeros(steps)
         for step in steps_in:
             mean[step : step + bands] += column[: steps - step]
@@ -167,14 +141,14 @@ def test_ratio_is_the_mean_over_patterns(
     assert np.exp(log_ratio(outcomes, column, separation, rate, first)) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("rate", "noise"), [(0.1, 1.5), (0.5, 4.0), (1.0, 6.0)])
 def test_poisson_samples(rate: float, noise: float) -> None:
     """Without bands and separation it is DP-SGD, whose delta is known."""
     known = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), 20)
     setting = {"num_steps": 20, "separation": 1, "sampling_rate": rate, "noise_multiplier": noise}
     for eps in (0.0, 0.3, 1.0):
-        found = estimate_min_separation_delta([1.0], **setting, eps=eps, confidence=SURE, seed=3)
+        found = estimate_min_separation_delta([1.0], **setting, eps=eps, samples=50_000, confidence=SURE, seed=3)
         assert found.lower <= known.delta(eps) <= found.upper
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hockeystick.correlated_noise.min_separation import second_rate
 from hockeystick.correlated_noise.thinning import Thinning
+from participation import batch_law
 
 Law = dict[tuple[int, ...], Fraction]
 
@@ -25,18 +26,8 @@ def first_steps(rate: Fraction, separation: int, *, warm_start: bool) -> list[Fr
 
 
 def batches(steps: int, separation: int, rate: Fraction, *, warm_start: bool) -> Law:
-    """Return the law of the steps that a record is in, by the definition: all outcomes of all coins."""
-    law: Law = {}
-    for start, weight in enumerate(first_steps(rate, separation, warm_start=warm_start)):
-        for coins in itertools.product((0, 1), repeat=steps):
-            chance, free, taken = weight, start, []
-            for step, coin in enumerate(coins):
-                chance *= rate if coin else 1 - rate
-                if coin and step >= free:
-                    taken.append(step)
-                    free = step + separation
-            law[tuple(taken)] = law.get(tuple(taken), Fraction(0)) + chance
-    return {taken: chance for taken, chance in law.items() if chance}
+    """Return the law of the steps that a record is in, by the definition."""
+    return batch_law(steps, separation, rate, first_steps(rate, separation, warm_start=warm_start))
 
 
 def delays(thinning: Thinning) -> list[Fraction]:
@@ -117,7 +108,7 @@ def test_number_of_candidates(steps, separation, rate, warm_start):
         sums = [sum(sums[j] * delay[n - separation - j] for j in range(n - separation + 1)) for n in range(steps)]
 
 
-@given(rate=st.floats(1e-9, 1.0), separation=st.integers(1, 100), passes=st.integers(1, 200))
+@given(rate=st.floats(1e-9, 1.0), separation=st.integers(1, 60), passes=st.integers(1, 60))
 def test_probabilities_of_many_candidates(rate, separation, passes):
     """They fall, from at most 1 to 0 where so many candidates have no room."""
     thinning = Thinning.of_batches(rate, separation, separation * passes, warm_start=False)

@@ -12,7 +12,7 @@ from scipy import stats
 import hockeystick as hs
 from hockeystick.correlated_noise import cyclic_poisson, cyclic_truncated_poisson
 
-GRID = np.linspace(-60.0, 60.0, 400_001)
+GRID = np.linspace(-40.0, 40.0, 40_001)
 TWO_STEPS = {"num_steps": 2, "separation": 2}
 
 
@@ -58,7 +58,7 @@ def test_against_every_draw(others: int, largest: int, noise: float) -> None:
     for epsilon in (0.0, 0.1, 0.5, 1.0):
         for p, q in ((with_it, without), (without, with_it)):
             delta = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * (GRID[1] - GRID[0]))
-            assert ledger.delta(epsilon) >= delta * (1 - 1e-6) - 1e-12
+            assert ledger.delta(epsilon) >= delta * (1 - 1e-5) - 1e-12
 
 
 def test_nothing_to_truncate() -> None:
@@ -105,4 +105,4 @@ def test_record_that_keeps_its_place(others: int, largest: int, rate: float) -> 
             p, q = absent * gone + present * there, (absent + present) * gone
             removed += float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * cell)
             added += float(np.maximum(q - math.exp(epsilon) * p, 0.0).sum() * cell)
-        assert ledger.delta(epsilon) >= max(removed, added) * (1 - 1e-6) - 1e-12
+        assert ledger.delta(epsilon) >= max(removed, added) * (1 - 1e-5) - 1e-12

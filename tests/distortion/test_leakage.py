@@ -92,13 +92,6 @@ def test_federated_step() -> None:
     assert noisy.std() == pytest.approx(0.5, rel=0.05)
 
 
-def test_near_optimal_set() -> None:
-    """Definition C.1 by hand: who is within the tolerance of the best, on either side, the ends included."""
-    utilities = [1.0, 0.875, 0.5, 1.125]
-    assert distortion.near_optimal_set(utilities, 0.125, best_utility=1.0).tolist() == [0, 1, 3]
-    assert distortion.near_optimal_set(utilities, 0.0, best_utility=0.75).tolist() == []
-
-
 def sharp(epsilon: float) -> mp.mpf:
     """Return sqrt(ln 2 - h(1/(1 + e^{epsilon/2}))) in many digits."""
     with mp.workdps(60):

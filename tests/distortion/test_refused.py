@@ -22,9 +22,7 @@ REFUSED = r"""
 jensen_shannon_distance(FAIR, [0.2, 0.3, 0.5]) -> outcomes.*\(3,\) and \(2,\)
 total_variation_distance([0.5, 0.6], FAIR) -> p must sum to 1
 kl_divergence([1.5, -0.5], FAIR) -> p\[0\] must lie in \[0, 1\], not 1.5
-sum_of_squares_gap([1, 2], 0, scale=0) -> scale must be positive
 sum_of_squares_gap([1, 2], [1, 2, 3]) -> w_star.*\(3,\) and \(2,\)
-sum_of_squares_gap([1, math.nan], 0) -> w\[1\] must be finite
 expected_gap([0, 0], [[1, 2], [2, 1]], 0) -> without negative eigenvalues
 expected_gap([0, 0], [[1, 0.5], [0, 1]], 0) -> must be symmetric
 expected_gap([0, 0], [[1, 0, 0]], 0) -> covariance must have the shape
@@ -40,26 +38,15 @@ max_bayesian_privacy_leakage(KERNEL, [1.0, 0.0]) -> prior must be positive
 federated_privacy_leakage([0.9]) -> per_client
 federated_privacy_leakage([]) -> per_client must not be empty
 federated_privacy_leakage([0.1], "median") -> reduction must be one of
-leakage_tv_coefficient(-0.1) -> log_ratio must be non-negative
-belief_shift_bound(0.1, 1.2) -> total_variation must lie in
 gaussian_tv_isotropic(0.0, 1.0, 1) -> variance must be positive
-gaussian_tv_isotropic(1.0, -1.0, 1) -> noise_variance must be non-negative
-gaussian_tv_isotropic(1.0, 1.0, 0) -> dimension must be an integer
 noise_variance_for_tv(1.0, 1.0, 1) -> total_variation must lie in
-bias_gap_bound(-1.0, 0.1) -> radius must be non-negative
 privacy_leakage_lower_bound(0.9, 0.1, 0.1) -> unprotected must lie in
 min_distortion_for_budget(0.3, 0.9, 0.1) -> budget must lie in
-privacy_leakage_bound_from_ldp(-1.0) -> epsilon must be non-negative
 ldp_epsilon_for_leakage(0.9) -> budget must lie in
-sampled_update_mean(0.0, GRADIENTS, 1.0) -> sampling_rate must lie in
 sampled_update_variance([], 0.3) -> gradients must have the shape
-sampled_update_variance(GRADIENTS, 0.3, num_rounds=0) -> num_rounds must be an integer
 fedsgd_local_step([0.0], np.zeros((0, 1)), learning_rate=1.0) -> not be empty
 aggregate([[1.0], [2.0]], [0.5, 0.6]) -> weights must sum to 1
 aggregate([[1.0], [2.0]], [1.0]) -> one entry for each client
-nfl_utility_weight(0.0, 1.0, 0.1) -> ratio must be positive
-nfl_utility_weight(1.0, 0.0, 0.1) -> near_optimal_gap must be positive
-distortion_ratio([0.1], 0.0) -> aggregated_distance must lie in
 max_near_optimal_gap([0.0, 1.0], [1.0], 0.5) -> as long as deficits
 chi_squared_divergence(FAIR, [0.5, 0.4]) -> q must sum to 1 within 1e-09
 chi_squared_divergence(FAIR, [0.5, 0.25, 0.25]) -> q must have as many outcomes as p

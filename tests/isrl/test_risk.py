@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick import isrl, published
-from silo_arguments import EMPIRICAL, close, setting
+from silo_arguments import EMPIRICAL, accelerated, close, setting
 
 
 def test_epsilon_grid() -> None:
@@ -108,24 +108,6 @@ def test_empirical_bound_holds() -> None:
     assert gap < bound < 3 * gap
 
 
-def test_averaging_weights() -> None:
-    """The specification's average of three iterates, and no overflow for many."""
-    iterates = np.array([0.0, 0.5, 0.75])
-    close(isrl.averaging_weights(strong_convexity=0.0, learning_rate=0.5, rounds=3) @ iterates, 0.41666667)
-    close(isrl.averaging_weights(strong_convexity=1.0, learning_rate=0.5, rounds=3) @ iterates, 0.57142857)
-    weights = isrl.averaging_weights(strong_convexity=1.0, learning_rate=0.9, rounds=100_000)
-    close(weights[-2:], [0.09, 0.9])
-
-
-def test_multistage_schedule() -> None:
-    """The stages of the specification, with the product in the numerator."""
-    common = {"strong_convexity": 0.1}
-    first = isrl.multistage_schedule(smoothness=1.0, gradient_std=1.0, initial_gap=1.0, rounds=2000, **common)
-    close(first, [(1707, 12887.572)])
-    third = isrl.multistage_schedule(smoothness=10.0, gradient_std=2.0, initial_gap=5.0, rounds=20_000, **common)[2]
-    close(third, (5462, 131874.6))
-
-
 def test_moreau_envelope() -> None:
     """The envelope of |v| on [-1, 1] is the Huber function."""
 
@@ -135,19 +117,6 @@ def test_moreau_envelope() -> None:
     for w, value, gradient in ((0.2, 0.04, 0.4), (1.0, 0.75, 1.0)):
         envelope = isrl.moreau_envelope(lambda v: float(abs(v).sum()), prox, [w], 2.0)
         close([envelope.value, envelope.gradient[0]], [value, gradient])
-
-
-def accelerated(rounds: int, phi: float, convexity: float, gradient: object, start: np.ndarray) -> np.ndarray:
-    """Run AC-SA (Algorithm 1) with steps 4 phi/(r(r+1)), unconstrained, on rows of independent runs."""
-    w, average = start.copy(), start.copy()
-    for r in range(1, rounds + 1):
-        a, eta = 2 / (r + 1), 4 * phi / (r * (r + 1))
-        middle = ((1 - a) * (convexity + eta) * average + a * ((1 - a) * convexity + eta) * w) / (
-            eta + (1 - a**2) * convexity
-        )
-        w = (a * convexity * middle + ((1 - a) * convexity + eta) * w - a * gradient(middle)) / (convexity + eta)
-        average = a * w + (1 - a) * average
-    return average
 
 
 @pytest.mark.parametrize(
@@ -178,13 +147,3 @@ def test_accelerated_bound_holds(rounds: int, variance: float, convexity: float)
         rounds=rounds, distance_squared=2.0, variance=variance, smoothness=beta, strong_convexity=convexity
     )
     assert gap < bound
-
-
-def test_relative_rmse() -> None:
-    """The specification's values, and no ratio to nothing."""
-    close(isrl.relative_rmse([1, 2, 3], [1, 2, 4], mean=2), 0.70710678)
-    assert isrl.relative_rmse([1, 2, 3], [1, 2, 3], mean=2) == 0.0
-    with pytest.raises(ValueError, match="must not all equal the mean"):
-        isrl.relative_rmse([2, 2], [1, 2], mean=2)
-    with pytest.raises(ValueError, match="as long as targets"):
-        isrl.relative_rmse([2, 3], [1], mean=2)

@@ -43,14 +43,6 @@ def test_epsilon_of_shuffled_sgd() -> None:
     assert isrl.shuffled_mb_sgd_epsilon(**few, noise_std=noise, delta=1e-7) == alone
 
 
-def test_shuffled_round_of_the_specification() -> None:
-    """One round of the composed examples has the specification's epsilon."""
-    one = isrl.shuffle_amplification(0.005, 1e-15, num_silos=10_000, num_records=100, slack=1e-9)
-    close(one.epsilon, 0.0012100806)
-    one = isrl.shuffle_amplification(0.1, 1e-15, num_silos=50_000, num_records=10, slack=5e-10)
-    close(one.epsilon, 0.013995268)
-
-
 def test_nothing_small_or_large_is_lost() -> None:
     """Squares that underflow, exponentials that overflow, and noise that rounds to nothing are no way to lose privacy."""
     close(isrl.advanced_composition([1e-300] * 4, 0.0, 0.5).epsilon, 2e-300 * math.sqrt(2 * math.log(2)))

@@ -4,230 +4,123 @@ from __future__ import annotations
 
 import pytest
 
+import silo_arguments
+import value_tables
 from hockeystick import isrl
-from silo_arguments import (
-    BATCH,
-    BATCH_SC,
-    EMPIRICAL,
-    ERM,
-    ERM_SC,
-    GRADIENT,
-    LOWER,
-    ONE_PASS,
-    RATE,
-    ROUNDS,
-    STABILITY,
-    STICH,
-    close,
-    setting,
-)
 
-BUDGETS = {
-    "central": (isrl.isrl_to_central(1.0, 1e-5), (1.0, 1e-5)),
-    "central, pure": (isrl.isrl_to_central(0.3, 0.0), (0.3, 0.0)),
-    "central, unequal": (isrl.isrl_to_central([1.0, 0.5], [1e-6, 1e-5]), (1.0, 1e-5)),
-    "group 10": (isrl.group_privacy(0.1, 1e-8, 10), (1.0, 1.6337994e-07)),
-    "group 100": (isrl.isrl_to_user_level(0.01, 1e-9, 100), (1.0, 1.7097047e-07)),
-    "group 3": (isrl.group_privacy(1.0, 1e-10, 3), (3.0, 1.1107338e-09)),
-    "advanced 100": (isrl.advanced_composition([0.1] * 100, [1e-8] * 100, 1e-6), (6.3082310, 2.0e-06)),
-    "advanced 10": (isrl.advanced_composition([0.5] * 10, 0.0, 1e-5), (10.830742, 1e-5)),
-    "per round": (isrl.per_round_budget(1.0, 1e-5, 50), (0.014311397, 1e-7)),
-    "per round, lossy": (isrl.per_round_budget(6.0, 1e-6, 100), (0.055691978, 5e-9)),
-    "subsampled": (isrl.subsampling_amplification(1.0, 1e-5, 0.1), (0.15856508, 1e-6)),
-    "subsampled, rare": (isrl.subsampling_amplification(0.5, 1e-5, 0.01), (0.0064662613, 1e-7)),
-    "parallel": (isrl.parallel_composition([1.0, 0.5], [1e-5, 1e-6]), (1.0, 1e-5)),
-    "parallel, pure": (isrl.parallel_composition([0.2, 0.2], 0.0), (0.2, 0.0)),
-    "transfer": (isrl.tv_transfer(1.0, 1e-6, 1e-7), (1.0, 1.3718282e-06)),
-    "transfer, pure": (isrl.tv_transfer(0.0, 0.0, 0.1), (0.0, 0.2)),
-    "shuffled": (
-        isrl.shuffle_amplification(0.01, 1e-12, num_silos=10_000, num_records=100, slack=1e-6),
-        (0.0025788357, 6.3931017e-06),
-    ),
-    "shuffled, one record": (
-        isrl.shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6),
-        (0.21402565, 1.0265043e-06),
-    ),
-    "shuffled 50 times": (
-        isrl.shuffle_amplification_composed(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50),
-        (0.049688399, 2.6445259e-07),
-    ),
-    "shuffled 20 times": (
-        isrl.shuffle_amplification_composed(0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20),
-        (0.38384031, 6.9909182e-08),
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BUDGETS)
-def test_budgets(case: str) -> None:
-    """Budgets and their conversions have the specification's values."""
-    close(*BUDGETS[case])
-
-
-NUMBERS = {
-    "composition constant": (isrl.compositionality_constant([0.1] * 50, 1.0), 0.70710678),
-    "composition constant of one pass": (isrl.compositionality_constant([1.0] * 10, 1.0), 3.1622777),
-    "randomised response": (isrl.randomized_response_keep_prob(1.0, 2), 0.73105858),
-    "randomised response of 10": (isrl.randomized_response_keep_prob(2.0, 10), 0.45085306),
-    "clones": (isrl.clone_bound(0.5, 1000, 1e-4), 0.77961505),
-    "all clones": (isrl.clone_bound(1.0, 10_000, 1e-6), 0.27209823),
-    "binomial": (isrl.binomial_mechanism_delta(1.0, trials=10_000, probability=0.25, shift=10), 8.5399647e-07),
-    "binomial, half": (isrl.binomial_mechanism_delta(1.0, trials=1000, probability=0.5, shift=5), 1.1314849e-04),
-    "binomial bits": (isrl.calibrate_binomial_b(epsilon=1.0, delta=1e-6, num_messages=1000, levels=32), 99),
-    "binomial bits, 500": (isrl.calibrate_binomial_b(epsilon=0.5, delta=1e-5, num_messages=500, levels=23), 282),
-    "participation": (isrl.harmonic_participation({2: 0.5, 3: 0.5}, 5), (2.4, 2.3533936)),
-    "weights": (
-        isrl.reweighted_constants([0.5, 0.3, 0.2], lipschitz=1.0, strong_convexity=0.1, smoothness=1.0),
-        (1.5, 0.06, 1.5),
-    ),
-    "equal weights": (
-        isrl.reweighted_constants([1 / 3] * 3, lipschitz=1.0, strong_convexity=0.1, smoothness=1.0),
-        (1.0, 0.1, 1.0),
-    ),
-    "heterogeneity": (isrl.heterogeneity([[2.0 - 1.0], [2.0 - 3.0]]), (1.0, 1.0)),
-    "no heterogeneity": (isrl.heterogeneity([[1.0], [1.0]]).around_mean, 0.0),
-    "sampled mean": (isrl.sampled_mean_variance([[1.0], [-1.0]], 1), 1.0),
-    "sampled mean of 4": (isrl.sampled_mean_variance([[1.0], [-1.0], [0.0], [0.0]], 2), 0.16666667),
-    "population": (isrl.population_bound(0.002, 0.85), 0.852),
-    "population, less": (isrl.population_bound(0.0016, 0.27), 0.2716),
-}
-
-
-@pytest.mark.parametrize("case", NUMBERS)
-def test_numbers(case: str) -> None:
-    """Further formulas have the specification's values."""
-    close(*NUMBERS[case])
-
-
-FORMULAS = [
-    (isrl.uniform_stability, setting(STABILITY, (1, 100, 0.1, 1000, 10), smoothness=1), 0.002),
-    (isrl.uniform_stability, setting(STABILITY, (2, 50, 0.01, 500, 5), smoothness=1), 0.0016),
-    (
-        isrl.uniform_stability,
-        setting(STABILITY, (1, 10**9, 0.1, 1000, 10), smoothness=1, strong_convexity=0.1),
-        4 / (0.1 * 9999),
-    ),
-    (
-        isrl.uniform_stability,
-        setting(STABILITY, (2, 10**9, 0.1, 500, 5), smoothness=1, strong_convexity=0.5),
-        0.012805122,
-    ),
-    (isrl.mb_sgd_empirical_bound, setting(EMPIRICAL, (2, 0.05, 50, 10, 1.597848, 25, 1)), 0.85053118),
-    (isrl.mb_sgd_empirical_bound, setting(EMPIRICAL, (1, 0.01, 200, 5, 0.5, 10, 2)), 0.270625),
-    (
-        isrl.mb_sgd_empirical_bound,
-        setting(EMPIRICAL, (2, 0.05, 500, 10, 0.2, 25, 1), strong_convexity=0.1),
-        0.043163363,
-    ),
-    (
-        isrl.mb_sgd_empirical_bound,
-        setting(EMPIRICAL, (1, 0.1, 200, 5, 0.5, 10, 2), strong_convexity=0.5),
-        0.20625876,
-    ),
-    (isrl.step_size_stich, setting(STICH, (0.1, 4, 500, 1.016, 0.5)), 0.18388934),
-    (isrl.step_size_stich, setting(STICH, (0.5, 1, 50, 2, 0.25)), 0.22978418),
-    (isrl.step_size_stich, setting(STICH, (0.5, 1, 50, 0, 0.25)), 0.25),
-    (isrl.noisy_gradient_variance, setting(GRADIENT, (1, 10, 5, 2, 20, 10, 0.5)), 1.1515789),
-    (isrl.noisy_gradient_variance, setting(GRADIENT, (1, 10, 20, 2, 20, 10, 0.5)), 0.13),
-    (isrl.mb_sgd_rounds, setting(ROUNDS, (1, 2, 25, 1, 1000, 1, 10)), 25316.228),
-    (isrl.mb_sgd_rounds, setting(ROUNDS, (2, 1, 10, 1, 500, 0.1, 50)), 544.72136),
-    (isrl.mb_sgd_rounds, setting(ROUNDS, (1, 2, 25, 1, 1000, 1, 10), strong_convexity=0.1), 25000),
-    (isrl.mb_sgd_rounds, setting(ROUNDS, (10, 1, 10, 1, 500, 0.05, 50), strong_convexity=0.1), 965.66275),
-    (isrl.erm_rounds, setting(ERM, (100, 2, 1, 25, 1, 1000, 10, 1e-5, 100, 25)), 305.28367),
-    (isrl.erm_rounds, setting(ERM, (None, None, 1, 25, 1, 1000, 10, 1e-5, 100, 25)), 465.9906),
-    (isrl.erm_rounds, setting(ERM, (1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10)), 10.968968),
-    (isrl.erm_rounds, setting(ERM, (None, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10)), 120.31826),
-    (isrl.erm_rounds, setting(ERM_SC, (10, 0.1, 1, 25, 1, 1000, 1, 10, 1e-5, 100, 25)), 124.29216),
-    (isrl.erm_rounds, setting(ERM_SC, (1, 1, 1, 10, 0.5, 2000, 1, 50, 1e-6, 2000, 10)), 12.206073),
-    (isrl.one_pass_batch_size, setting(BATCH, (1, 1, 2, 10_000, 10, 1, 1e-5, 25)), 258.36706),
-    (isrl.one_pass_batch_size, setting(BATCH, (1, 10, 1, 2000, 50, 0.5, 1e-6, 10)), 117.19184),
-    (isrl.sdp_batch_size, setting(BATCH, (1, 1, 2, 10_000, 10, 1, 1e-5, 25)), 237.99004),
-    (isrl.sdp_batch_size, setting(BATCH, (1, 10, 1, 2000, 50, 0.5, 1e-6, 10)), 138.12851),
-    (isrl.one_pass_batch_size_sc, setting(BATCH_SC, (10_000, 1, 0.1, 1, 1, 25, 1, 10, 1e-5, 1)), 312.27341),
-    (isrl.one_pass_batch_size_sc, setting(BATCH_SC, (2000, 2, 0.5, 2, 0.5, 10, 1, 50, 1e-6, 1)), 104.38107),
-    (isrl.acsa_bound, {"rounds": 10, "distance_squared": 10, "variance": 0.01, "smoothness": 1}, 0.38364),
-    (isrl.acsa_bound, {"rounds": 200, "distance_squared": 10, "variance": 25, "smoothness": 1}, 1.83028),
-]
+VALUES = """
+isrl_to_central(1.0, 1e-5) -> (1.0, 1e-5)
+isrl_to_central(0.3, 0.0) -> (0.3, 0.0)
+isrl_to_central([1.0, 0.5], [1e-6, 1e-5]) -> (1.0, 1e-5)
+group_privacy(0.1, 1e-8, 10) -> (1.0, 1.6337994e-07)
+isrl_to_user_level(0.01, 1e-9, 100) -> (1.0, 1.7097047e-07)
+group_privacy(1.0, 1e-10, 3) -> (3.0, 1.1107338e-09)
+advanced_composition([0.1] * 100, [1e-8] * 100, 1e-6) -> (6.3082310, 2.0e-06)
+advanced_composition([0.5] * 10, 0.0, 1e-5) -> (10.830742, 1e-5)
+per_round_budget(1.0, 1e-5, 50) -> (0.014311397, 1e-7)
+per_round_budget(6.0, 1e-6, 100) -> (0.055691978, 5e-9)
+subsampling_amplification(1.0, 1e-5, 0.1) -> (0.15856508, 1e-6)
+subsampling_amplification(0.5, 1e-5, 0.01) -> (0.0064662613, 1e-7)
+parallel_composition([1.0, 0.5], [1e-5, 1e-6]) -> (1.0, 1e-5)
+parallel_composition([0.2, 0.2], 0.0) -> (0.2, 0.0)
+tv_transfer(1.0, 1e-6, 1e-7) -> (1.0, 1.3718282e-06)
+tv_transfer(0.0, 0.0, 0.1) -> (0.0, 0.2)
+shuffle_amplification(0.01, 1e-12, num_silos=10_000, num_records=100, slack=1e-6) -> (0.0025788357, 6.3931017e-06)
+shuffle_amplification(1.0, 1e-12, num_silos=10_000, slack=1e-6) -> (0.21402565, 1.0265043e-06)
+shuffle_amplification_composed(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50)
+    -> (0.049688399, 2.6445259e-07)
+shuffle_amplification_composed(0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20) -> (0.38384031, 6.9909182e-08)
+compositionality_constant([0.1] * 50, 1.0) -> 0.70710678
+compositionality_constant([1.0] * 10, 1.0) -> 3.1622777
+randomized_response_keep_prob(1.0, 2) -> 0.73105858
+randomized_response_keep_prob(2.0, 10) -> 0.45085306
+clone_bound(0.5, 1000, 1e-4) -> 0.77961505
+clone_bound(1.0, 10_000, 1e-6) -> 0.27209823
+binomial_mechanism_delta(1.0, trials=10_000, probability=0.25, shift=10) -> 8.5399647e-07
+binomial_mechanism_delta(1.0, trials=1000, probability=0.5, shift=5) -> 1.1314849e-04
+calibrate_binomial_b(epsilon=1.0, delta=1e-6, num_messages=1000, levels=32) -> 99
+calibrate_binomial_b(epsilon=0.5, delta=1e-5, num_messages=500, levels=23) -> 282
+harmonic_participation({2: 0.5, 3: 0.5}, 5) -> (2.4, 2.3533936)
+reweighted_constants([0.5, 0.3, 0.2], lipschitz=1.0, strong_convexity=0.1, smoothness=1.0) -> (1.5, 0.06, 1.5)
+reweighted_constants([1 / 3] * 3, lipschitz=1.0, strong_convexity=0.1, smoothness=1.0) -> (1.0, 0.1, 1.0)
+heterogeneity([[2.0 - 1.0], [2.0 - 3.0]]) -> (1.0, 1.0)
+heterogeneity([[1.0], [1.0]]).around_mean -> 0.0
+sampled_mean_variance([[1.0], [-1.0]], 1) -> 1.0
+sampled_mean_variance([[1.0], [-1.0], [0.0], [0.0]], 2) -> 0.16666667
+population_bound(0.002, 0.85) -> 0.852
+population_bound(0.0016, 0.27) -> 0.2716
+excess_risk_rate_iid(**setting(RATE, (1, 2, 25, 1000, 10, 1, 1e-5))) -> 0.016941043
+excess_risk_rate_iid(**setting(RATE, (1, 1, 10, 500, 50, 0.5, 1e-6))) -> 0.047387298
+excess_risk_rate_iid(**setting(RATE, (1, 2, 25, 1000, 10, 1, 1e-5), strong_convexity=0.1)) -> 4.460517e-4
+excess_risk_rate_iid(**setting(RATE, (2, 1, 10, 500, 50, 0.5, 1e-6), strong_convexity=0.5)) -> 0.010441927
+shuffle_rate(**setting(RATE, (1, 2, 25, 1000, 10, 1, 1e-5), num_silos=25)) -> 0.013507497
+shuffle_rate(**setting(RATE, (1, 1, 10, 500, 50, 0.5, 1e-6), num_silos=20)) -> 0.019398657
+hybrid_user_level_rate(**setting(USER, (1, 1, 50, 500, 1e-6, 1, 10_000))) -> 0.31646579
+hybrid_user_level_rate(**setting(USER, (1, 1, 50, 500, 1e-6, 0.5, 10_000))) -> 0.63293158
+one_pass_rate(**setting(ONE_PASS, (1, 2, 10_000, 25, 1, 1, 10, 1, 1e-5, 25, 1))) -> (0.004, 0.0026701414, 0)
+one_pass_rate(**setting(ONE_PASS, (1, 1, 2000, 10, 10, 1, 50, 0.5, 1e-6, 20, 2)))
+    -> (0.0070710678, 0.03433482, 0.11106747)
+sdp_one_pass_rate(**setting(ONE_PASS, (1, 2, 10_000, 25, 1, 1, 10, 1, 1e-5, 25, 1))) -> (0.004, 0.0022655703, 0)
+sdp_one_pass_rate(**setting(ONE_PASS, (1, 1, 2000, 10, 10, 1, 50, 0.5, 1e-6, 20, 2)))
+    -> (0.0070710678, 0.047698712, None)
+risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 1))) -> 0.013914022
+risk_lower_bound(**setting(LOWER, (1, 1, 10, 5, 1, 100_000, 0.5), compositionality=2)) -> 1.1414214
+risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 1), strong_convexity=0.1)) -> 4.008e-4
+risk_lower_bound(**setting(LOWER, (1, 1, 10, 500, 1, 50, 0.5), strong_convexity=0.5, compositionality=2)) -> 4.05e-4
+risk_lower_bound(**setting(LOWER, (0, 1, 10_000, 1, 1, 100, 1))) -> 0.1
+risk_lower_bound(**setting(LOWER, (1, 1, 10, 500, 1, 50, 0.5), notion="central")) -> 0.016970563
+one_pass_rate_sc(**setting(ONE_PASS_SC, (1, 0.1, 10_000, 25, 1, 1, 10, 1, 1e-5, 25, 0))) -> (4e-5, 1.4562827e-6, 0)
+one_pass_rate_sc(**setting(ONE_PASS_SC, (1, 0.5, 2000, 10, 1, 2, 50, 0.5, 1e-6, 20, 2)))
+    -> (1e-4, 2.7631021e-4, 0.21052632)
+relative_rmse([1, 2, 3], [1, 2, 4], mean=2) -> 0.70710678
+relative_rmse([1, 2, 3], [1, 2, 3], mean=2) -> 0.0
+averaging_weights(strong_convexity=0.0, learning_rate=0.5, rounds=3) @ [0.0, 0.5, 0.75] -> 0.41666667
+averaging_weights(strong_convexity=1.0, learning_rate=0.5, rounds=3) @ [0.0, 0.5, 0.75] -> 0.57142857
+averaging_weights(strong_convexity=1.0, learning_rate=0.9, rounds=100_000)[-2:] -> [0.09, 0.9]
+communication_gain(silos_per_round=25, num_records=1000, batch_size=[10, 100], dimension=10, epsilon=1.0)
+    -> [250, 5000 / 10**0.5]
+shuffle_amplification(0.005, 1e-15, num_silos=10_000, num_records=100, slack=1e-9).epsilon -> 0.0012100806
+shuffle_amplification(0.1, 1e-15, num_silos=50_000, num_records=10, slack=5e-10).epsilon -> 0.013995268
+"""
+ROUNDED = """
+multistage_schedule(**setting(STAGES, (1.0, 0.1, 1.0, 1.0, 2000)))[0] -> (1707, 12887.572)
+multistage_schedule(**setting(STAGES, (10.0, 0.1, 2.0, 5.0, 20_000)))[2] -> (5462, 131874.6)
+uniform_stability(**setting(STABILITY, (1, 100, 0.1, 1000, 10), smoothness=1)) -> 0.002
+uniform_stability(**setting(STABILITY, (2, 50, 0.01, 500, 5), smoothness=1)) -> 0.0016
+uniform_stability(**setting(STABILITY, (1, 10**9, 0.1, 1000, 10), smoothness=1, strong_convexity=0.1))
+    -> 4 / (0.1 * 9999)
+uniform_stability(**setting(STABILITY, (2, 10**9, 0.1, 500, 5), smoothness=1, strong_convexity=0.5)) -> 0.012805122
+mb_sgd_empirical_bound(**setting(EMPIRICAL, (2, 0.05, 50, 10, 1.597848, 25, 1))) -> 0.85053118
+mb_sgd_empirical_bound(**setting(EMPIRICAL, (1, 0.01, 200, 5, 0.5, 10, 2))) -> 0.270625
+mb_sgd_empirical_bound(**setting(EMPIRICAL, (2, 0.05, 500, 10, 0.2, 25, 1), strong_convexity=0.1)) -> 0.043163363
+mb_sgd_empirical_bound(**setting(EMPIRICAL, (1, 0.1, 200, 5, 0.5, 10, 2), strong_convexity=0.5)) -> 0.20625876
+step_size_stich(**setting(STICH, (0.1, 4, 500, 1.016, 0.5))) -> 0.18388934
+step_size_stich(**setting(STICH, (0.5, 1, 50, 2, 0.25))) -> 0.22978418
+step_size_stich(**setting(STICH, (0.5, 1, 50, 0, 0.25))) -> 0.25
+noisy_gradient_variance(**setting(GRADIENT, (1, 10, 5, 2, 20, 10, 0.5))) -> 1.1515789
+noisy_gradient_variance(**setting(GRADIENT, (1, 10, 20, 2, 20, 10, 0.5))) -> 0.13
+mb_sgd_rounds(**setting(ROUNDS, (1, 2, 25, 1, 1000, 1, 10))) -> 25316.228
+mb_sgd_rounds(**setting(ROUNDS, (2, 1, 10, 1, 500, 0.1, 50))) -> 544.72136
+mb_sgd_rounds(**setting(ROUNDS, (1, 2, 25, 1, 1000, 1, 10), strong_convexity=0.1)) -> 25000
+mb_sgd_rounds(**setting(ROUNDS, (10, 1, 10, 1, 500, 0.05, 50), strong_convexity=0.1)) -> 965.66275
+erm_rounds(**setting(ERM, (100, 2, 1, 25, 1, 1000, 10, 1e-5, 100, 25))) -> 305.28367
+erm_rounds(**setting(ERM, (None, None, 1, 25, 1, 1000, 10, 1e-5, 100, 25))) -> 465.9906
+erm_rounds(**setting(ERM, (1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10))) -> 10.968968
+erm_rounds(**setting(ERM, (None, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10))) -> 120.31826
+erm_rounds(**setting(ERM_SC, (10, 0.1, 1, 25, 1, 1000, 1, 10, 1e-5, 100, 25))) -> 124.29216
+erm_rounds(**setting(ERM_SC, (1, 1, 1, 10, 0.5, 2000, 1, 50, 1e-6, 2000, 10))) -> 12.206073
+one_pass_batch_size(**setting(BATCH, (1, 1, 2, 10_000, 10, 1, 1e-5, 25))) -> 258.36706
+one_pass_batch_size(**setting(BATCH, (1, 10, 1, 2000, 50, 0.5, 1e-6, 10))) -> 117.19184
+sdp_batch_size(**setting(BATCH, (1, 1, 2, 10_000, 10, 1, 1e-5, 25))) -> 237.99004
+sdp_batch_size(**setting(BATCH, (1, 10, 1, 2000, 50, 0.5, 1e-6, 10))) -> 138.12851
+one_pass_batch_size_sc(**setting(BATCH_SC, (10_000, 1, 0.1, 1, 1, 25, 1, 10, 1e-5, 1))) -> 312.27341
+one_pass_batch_size_sc(**setting(BATCH_SC, (2000, 2, 0.5, 2, 0.5, 10, 1, 50, 1e-6, 1))) -> 104.38107
+acsa_bound(**{"rounds": 10, "distance_squared": 10, "variance": 0.01, "smoothness": 1}) -> 0.38364
+acsa_bound(**{"rounds": 200, "distance_squared": 10, "variance": 25, "smoothness": 1}) -> 1.83028
+"""  # risk bounds, step sizes, batch sizes and rounds, some of which are given with five digits
 
 
-@pytest.mark.parametrize(("function", "arguments", "expected"), FORMULAS)
-def test_formulas(function: object, arguments: dict[str, object], expected: float) -> None:
-    """Risk bounds, step sizes, batch sizes and rounds have the specification's values."""
-    close(function(**arguments), expected, rel=1e-5)  # some are given with five digits
-
-
-RATES = [
-    (isrl.excess_risk_rate_iid, setting(RATE, (1, 2, 25, 1000, 10, 1, 1e-5)), 0.016941043),
-    (isrl.excess_risk_rate_iid, setting(RATE, (1, 1, 10, 500, 50, 0.5, 1e-6)), 0.047387298),
-    (isrl.excess_risk_rate_iid, setting(RATE, (1, 2, 25, 1000, 10, 1, 1e-5), strong_convexity=0.1), 4.460517e-4),
-    (isrl.excess_risk_rate_iid, setting(RATE, (2, 1, 10, 500, 50, 0.5, 1e-6), strong_convexity=0.5), 0.010441927),
-    (isrl.shuffle_rate, setting(RATE, (1, 2, 25, 1000, 10, 1, 1e-5), num_silos=25), 0.013507497),
-    (isrl.shuffle_rate, setting(RATE, (1, 1, 10, 500, 50, 0.5, 1e-6), num_silos=20), 0.019398657),
-    (
-        isrl.hybrid_user_level_rate,
-        setting("lipschitz diameter dimension num_records delta epsilon num_silos", (1, 1, 50, 500, 1e-6, 1, 10_000)),
-        0.31646579,
-    ),
-    (
-        isrl.hybrid_user_level_rate,
-        setting("lipschitz diameter dimension num_records delta epsilon num_silos", (1, 1, 50, 500, 1e-6, 0.5, 10_000)),
-        0.63293158,
-    ),
-    (isrl.one_pass_rate, setting(ONE_PASS, (1, 2, 10_000, 25, 1, 1, 10, 1, 1e-5, 25, 1)), (0.004, 0.0026701414, 0)),
-    (
-        isrl.one_pass_rate,
-        setting(ONE_PASS, (1, 1, 2000, 10, 10, 1, 50, 0.5, 1e-6, 20, 2)),
-        (0.0070710678, 0.03433482, 0.11106747),
-    ),
-    (
-        isrl.sdp_one_pass_rate,
-        setting(ONE_PASS, (1, 2, 10_000, 25, 1, 1, 10, 1, 1e-5, 25, 1)),
-        (0.004, 0.0022655703, 0),
-    ),
-    (
-        isrl.sdp_one_pass_rate,
-        setting(ONE_PASS, (1, 1, 2000, 10, 10, 1, 50, 0.5, 1e-6, 20, 2)),
-        (0.0070710678, 0.047698712, None),
-    ),
-    (isrl.risk_lower_bound, setting(LOWER, (1, 2, 25, 1000, 1, 10, 1)), 0.013914022),
-    (isrl.risk_lower_bound, setting(LOWER, (1, 1, 10, 5, 1, 100_000, 0.5), compositionality=2), 1.1414214),
-    (isrl.risk_lower_bound, setting(LOWER, (1, 2, 25, 1000, 1, 10, 1), strong_convexity=0.1), 4.008e-4),
-    (
-        isrl.risk_lower_bound,
-        setting(LOWER, (1, 1, 10, 500, 1, 50, 0.5), strong_convexity=0.5, compositionality=2),
-        4.05e-4,
-    ),
-    (isrl.risk_lower_bound, setting(LOWER, (0, 1, 10_000, 1, 1, 100, 1)), 0.1),
-    (isrl.risk_lower_bound, setting(LOWER, (1, 1, 10, 500, 1, 50, 0.5), notion="central"), 0.016970563),
-]
-
-
-@pytest.mark.parametrize(("function", "arguments", "expected"), RATES)
-def test_rates(function: object, arguments: dict[str, object], expected: object) -> None:
-    """Rates have the specification's values and are flagged as such."""
-    rate = function(**arguments)
-    assert rate.order_only is True
-    if isinstance(expected, tuple):
-        for term, value in zip(rate, expected, strict=True):
-            if value is not None:
-                close(term, value)
-    else:
-        close(rate.value, expected)
-
-
-ONE_PASS_SC = (
-    "gradient_std strong_convexity num_records silos_per_round lipschitz smoothness dimension epsilon delta num_silos "
-    "heterogeneity"
-)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ((1, 0.1, 10_000, 25, 1, 1, 10, 1, 1e-5, 25, 0), (4e-5, 1.4562827e-6, 0)),
-        ((1, 0.5, 2000, 10, 1, 2, 50, 0.5, 1e-6, 20, 2), (1e-4, 2.7631021e-4, 0.21052632)),
-    ],
-)
-def test_one_pass_rate_sc(values: tuple[float, ...], expected: tuple[float, ...]) -> None:
-    """The strongly convex rate has 1/mu in its first term."""
-    close(isrl.one_pass_rate_sc(**setting(ONE_PASS_SC, values)), expected)
+@pytest.mark.parametrize(("call", "expected"), [*value_tables.rows(VALUES), *value_tables.rows(ROUNDED)])
+def test_values(call: str, expected: str) -> None:
+    """Every formula has the specification's value, to the digits given; rates are flagged as such."""
+    value_tables.check(call, expected, {**vars(silo_arguments), **vars(isrl)}, 1e-6 if call in VALUES else 1e-5)

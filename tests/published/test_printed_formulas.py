@@ -8,95 +8,66 @@ from functools import partial
 import numpy as np
 import pytest
 
+import silo_arguments
+import value_tables
 from hockeystick import distortion, isrl, published, utility
 from hockeystick.published import UnsoundBoundWarning
 from printed import quietly
+from silo_arguments import SIGMA, setting
 
 N2 = 1 / 1238**2
-
-
-def sigma(lipschitz: float, records: int, rounds: int, epsilon: float, delta: float) -> dict[str, float]:
-    """Return the arguments of a noise formula."""
-    return {"lipschitz": lipschitz, "num_records": records, "rounds": rounds, "epsilon": epsilon, "delta": delta}
-
-
-def least(records: int, rounds: int, epsilon: float, delta: float) -> float:
-    """Return the printed smallest batch."""
-    return published.min_batch_size(num_records=records, rounds=rounds, epsilon=epsilon, delta=delta)
-
-
-def one_pass(lipschitz: float, batch: int, epsilon: float, delta: float) -> float:
-    """Return the printed noise of one pass."""
-    return published.one_pass_sigma(lipschitz=lipschitz, batch_size=batch, epsilon=epsilon, delta=delta)
-
-
-def batch(records: int, rounds: int, epsilon: float) -> float:
-    """Return the batch size of the experiments."""
-    return published.experimental_batch_size(num_records=records, rounds=rounds, epsilon=epsilon)
-
-
-def erm(*values: float) -> float:
-    """Return the printed rounds of Theorem F.1.1."""
-    names = "smoothness diameter lipschitz silos_per_round epsilon num_records dimension delta batch_size num_silos"
-    return published.erm_rounds(**dict(zip(names.split(), values, strict=True)))
-
-
-def stages(smoothness: float, gradient_std: float, initial_gap: float, rounds: int) -> list[isrl.Stage]:
-    """Return the printed stages, for strong convexity 0.1."""
-    return published.multistage_schedule(
-        smoothness=smoothness, strong_convexity=0.1, gradient_std=gradient_std, initial_gap=initial_gap, rounds=rounds
-    )
 
 
 SILOS = {"num_records": [1000, 500, 2000], "epsilons": [1.0, 0.5, 2.0], "deltas": [1e-5, 1e-5, 1e-6], "rounds": 50}
 XI = [1.9946235e-4, 3.1913976e-3, 1.6906054e-5]
 
-SOUND = {
-    "group 10": (published.group_privacy(0.1, 1e-8, 10), (1.0, 2.4596031e-07)),
-    "group 100": (published.group_privacy(0.01, 1e-9, 100), (1.0, 2.6912345e-07)),
-    "group 3": (published.group_privacy(1, 1e-10, 3), (3, 2.2167168e-09)),
-    "user level": (published.user_level_to_isrl(1, 1e-5, 100), (0.01, 2.5e-08)),
-    "user level .5": (published.user_level_to_isrl(0.5, 1e-6, 1000), (5e-4, 2.5e-10)),
-    "user level, back": (published.group_privacy(0.01, 2.5e-08, 100), (1.0, 6.7280862e-06)),
-    "user level .5, back": (published.group_privacy(5e-4, 2.5e-10, 1000), (0.5, 4.1197428e-07)),
-    "subsampled": (published.subsampling_amplification(1.0, 1e-5, 0.1), (0.2, 1e-5)),
-    "subsampled, rare": (published.subsampling_amplification(0.5, 1e-5, 0.01), (0.01, 1e-5)),
-    "noise": (published.noisy_mb_sgd_sigma(**sigma(1, 1000, 50, 1, 1e-5)), 1.597848),
-    "noise, MNIST": (published.noisy_mb_sgd_sigma(**sigma(2, 1238, 35, 6, N2)), 0.42609769),
-    "noise, 10000": (published.noisy_mb_sgd_sigma(**sigma(1, 10_000, 200, 2, 1e-6)), 0.19286808),
-    "batch": ([least(1000, 50, 1, 1e-5), least(1238, 35, 6, N2), least(10_000, 200, 2, 1e-6)], [7.1556985, 57.431583, 65.633625]),
-    "one pass": ([one_pass(1, 10, 1, 1e-5), one_pass(2, 50, 0.5, 1e-6)], [1.9379221, 1.6956168]),
-    "experimental batch": ([batch(1238, 35, 6), batch(202, 100, 3)], [256.29035, 17.493713]),
-    "xi": (published.silo_xi(**SILOS), XI),
-    "silos": (published.silo_noise_sigmas(lipschitz=1.0, **SILOS), [1.597848, 6.3913919, 0.46518544]),
-    "silos, batches": ([least(500, 50, 0.5, 1e-5), least(2000, 50, 2, 1e-6)], [1.7889246, 26.25345]),
-    "xi of 2 or 3": (published.xi_aggregate(XI, {2: 0.5, 3: 0.5}), 6.1317945e-4),
-    "xi of 3": (published.xi_aggregate(XI, {3: 1.0}), 3.7864067e-4),
-    "TV": (published.gaussian_tv_bounds([1, 1, 2], [0.05, 0.01, 1], [100, 1, 2]), [[0.005, 0.0001, 0.00707106781186548], [0.75, 0.015, 1.06066017177982]]),
-    "variance gap": (published.variance_gap_bound([0.3, 0.5], [1, 2], [0.1, 0.05]), [-0.1, -0.1]),
-    "rounds of F.1.1": ([erm(100, 2, 1, 25, 1, 1000, 10, 1e-5, 100, 25), erm(1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10)], [86.858896, 10.968968]),
-    "stages": (stages(1.0, 1.0, 1.0, 2000)[0], (1707, 2)),
-    "third stage": (stages(10.0, 2.0, 5.0, 20_000)[2], (5462, 20)),
-    "14 N n R delta": (
-        [
-            published.shuffle_composed_delta(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50),
-            published.shuffle_composed_delta(0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20),
-        ],
-        [7e-7, 1.4e-7],
-    ),
-    "C_6": ([published.utility_loss_constant(1, 0.5, 0.1), published.utility_loss_constant(2, 1, 0.5)], [2.6, 11]),
-    "C_6, fixed": ([published.utility_loss_constant(1, 0.5, 0.1, fixed=True), published.utility_loss_constant(2, 1, 0.5, fixed=True)], [2.35, 10]),
-    "update": (published.sampled_update_variance([1, 2, 3], 0.2), 2.24),
-    "ratio": (published.distortion_ratio([0.1, 0.2, 0.3], 0.2), 3),
-    "ratio of 2": (published.distortion_ratio([0.05, 0.05], 0.1), 1),
-}  # fmt: skip
+NAMES = {**vars(silo_arguments), **vars(published), "N2": N2, "SILOS": SILOS, "XI": XI}
+SOUND = """
+group_privacy(0.1, 1e-8, 10) -> (1.0, 2.4596031e-07)
+group_privacy(0.01, 1e-9, 100) -> (1.0, 2.6912345e-07)
+group_privacy(1, 1e-10, 3) -> (3, 2.2167168e-09)
+user_level_to_isrl(1, 1e-5, 100) -> (0.01, 2.5e-08)
+user_level_to_isrl(0.5, 1e-6, 1000) -> (5e-4, 2.5e-10)
+group_privacy(0.01, 2.5e-08, 100) -> (1.0, 6.7280862e-06)
+group_privacy(5e-4, 2.5e-10, 1000) -> (0.5, 4.1197428e-07)
+subsampling_amplification(1.0, 1e-5, 0.1) -> (0.2, 1e-5)
+subsampling_amplification(0.5, 1e-5, 0.01) -> (0.01, 1e-5)
+noisy_mb_sgd_sigma(**setting(SIGMA, (1, 1000, 50, 1, 1e-5))) -> 1.597848
+noisy_mb_sgd_sigma(**setting(SIGMA, (2, 1238, 35, 6, N2))) -> 0.42609769
+noisy_mb_sgd_sigma(**setting(SIGMA, (1, 10_000, 200, 2, 1e-6))) -> 0.19286808
+min_batch_size(num_records=1000, rounds=50, epsilon=1, delta=1e-5) -> 7.1556985
+min_batch_size(num_records=1238, rounds=35, epsilon=6, delta=N2) -> 57.431583
+min_batch_size(num_records=10_000, rounds=200, epsilon=2, delta=1e-6) -> 65.633625
+min_batch_size(num_records=[500, 2000], rounds=50, epsilon=[0.5, 2], delta=[1e-5, 1e-6]) -> [1.7889246, 26.25345]
+one_pass_sigma(lipschitz=[1, 2], batch_size=[10, 50], epsilon=[1, 0.5], delta=[1e-5, 1e-6]) -> [1.9379221, 1.6956168]
+experimental_batch_size(num_records=[1238, 202], rounds=[35, 100], epsilon=[6, 3]) -> [256.29035, 17.493713]
+silo_xi(**SILOS) -> XI
+silo_noise_sigmas(lipschitz=1.0, **SILOS) -> [1.597848, 6.3913919, 0.46518544]
+xi_aggregate(XI, {2: 0.5, 3: 0.5}) -> 6.1317945e-4
+xi_aggregate(XI, {3: 1.0}) -> 3.7864067e-4
+gaussian_tv_bounds([1, 1, 2], [0.05, 0.01, 1], [100, 1, 2])
+    -> [[0.005, 0.0001, 0.00707106781186548], [0.75, 0.015, 1.06066017177982]]
+variance_gap_bound([0.3, 0.5], [1, 2], [0.1, 0.05]) -> [-0.1, -0.1]
+erm_rounds(**setting(ERM, (100, 2, 1, 25, 1, 1000, 10, 1e-5, 100, 25))) -> 86.858896
+erm_rounds(**setting(ERM, (1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10))) -> 10.968968
+multistage_schedule(**setting(STAGES, (1.0, 0.1, 1.0, 1.0, 2000)))[0] -> (1707, 2)
+multistage_schedule(**setting(STAGES, (10.0, 0.1, 2.0, 5.0, 20_000)))[2] -> (5462, 20)
+shuffle_composed_delta(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50) -> 7e-7
+shuffle_composed_delta(0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20) -> 1.4e-7
+utility_loss_constant(1, 0.5, 0.1) -> 2.6
+utility_loss_constant(2, 1, 0.5) -> 11
+utility_loss_constant(1, 0.5, 0.1, fixed=True) -> 2.35
+utility_loss_constant(2, 1, 0.5, fixed=True) -> 10
+sampled_update_variance([1, 2, 3], 0.2) -> 2.24
+distortion_ratio([0.1, 0.2, 0.3], 0.2) -> 3
+distortion_ratio([0.05, 0.05], 0.1) -> 1
+"""
 
 
-@pytest.mark.parametrize("case", SOUND)
-def test_sound_and_loose(case: str) -> None:
+@pytest.mark.parametrize(("call", "expected"), value_tables.rows(SOUND))
+def test_sound_and_loose(call: str, expected: str) -> None:
     """Formulas that hold have the printed values and do not warn (a warning would be an error)."""
-    value, expected = SOUND[case]
-    np.testing.assert_allclose(np.asarray(value, dtype=float), np.asarray(expected, dtype=float), rtol=1e-6)
+    value_tables.check(call, expected, NAMES)
 
 
 def test_exact_mean_of_unequal_silos_is_smaller() -> None:
@@ -108,94 +79,66 @@ def test_exact_mean_of_unequal_silos_is_smaller() -> None:
     assert isrl.mean_noise_std(np.sqrt(XI)) ** 2 / 3 == pytest.approx(published.xi_aggregate(XI, {3: 1.0}), rel=1e-12)
 
 
-SHUFFLED = {"num_silos": 10_000, "slack": 1e-6}
-AGGREGATOR = {
-    "num_users": 1000,
-    "batch_size": 10,
-    "smoothness": 1.0,
-    "strong_convexity": 0.5,
-}
-UNSOUND = {
-    "experiments": (published.experimental_sigma, (), sigma(1, 1238, 35, 6, N2), (0.008501593, 256, None)),
-    "experiments, obesity": (published.experimental_sigma, (), sigma(20, 202, 100, 3, 1 / 202**2), (3.0415417, 17, None)),
-    "shuffled": (published.shuffle_amplification, (1, 1e-12), SHUFFLED, (0.21402565, 1.02e-06)),
-    "shuffled, 100": (
-        published.shuffle_amplification, (0.01, 1e-12), SHUFFLED | {"num_records": 100}, (0.0025788357, 6.3824689e-06)
-    ),
-    "Definition 4": (published.privacy_leakage, ([0.9, 0.1], [0.5, 0.5]), {}, 0.318981543477357),
-    "Lemma 5.3": (published.bias_gap_bound, (0.5, 0.1), {}, 0.05),
-    "Lemma 5.5": (published.privacy_leakage_upper_bound, ([0.2, 0.5], [0.1, 0.5], [0.5, 0.2]), {}, [0.34464931046, 0.828171817154]),
-    "Lemma 5.6": (published.min_distortion_for_budget, ([0.305, 0.2], [0.3, 0.25]), {}, [0.005, 0]),
-    "Lemma 5.8": (
-        published.noise_variance_for_budget,
-        ([0.305, 0.3, 0.108, 0.1], [0.3, 0.295, 0.1, 0.2], [1, 0.04, 2.5, 1], [100, 10_000, 25, 1]),
-        {},
-        [0.05, 0.0002, 0.4, 0],
-    ),
-    "Theorem 5.1": (published.utility_loss_upper_bound, ([0.3, 0.5], [2.6, 11], [0.1, 0.02]), {}, [-0.04, -0.28]),
-    "Theorem 5.11": (
-        published.sampling_probability,
-        ([0.305, 0.305, 0.309, 0.3025], 0.3, [1, 0.05, 4, 0.01], [2, 2, 10, 1]),
-        {},
-        [0.0101020514433644, 0.276393202250021, 0.0230303992915272, 0.5],
-    ),
-    "Theorem 5.12": (published.tradeoff_upper_bound, ([0.2, 0.5], [0.1, 0.5], [2.6, 8], [0.3, 1.5]), {}, [0.387226763952298, 0.838911078581965]),
-    "Theorem 5.13": (published.nfl_utility_weight, ([1, 2], [0.5, 0.1], [0.1, 0.5]), {}, [0.110701379080085, 8.59140914229523]),
-    "Theorem 5.14": (
-        published.optimal_tradeoff_conditions,
-        (),
-        {"unprotected": 0.2, "log_ratio": 0.5, "utility_constant": 4, "ratio": 1, "near_optimal_gap": 2, "conditional_variance": 0.5},
-        (True, 0.931162730991, 0.0926073857213),
-    ),
-}  # fmt: skip
+AGGREGATOR = {"num_users": 1000, "batch_size": 10, "smoothness": 1.0, "strong_convexity": 0.5}
+UNSOUND = """
+experimental_sigma(**setting(SIGMA, (1, 1238, 35, 6, N2))) -> (0.008501593, 256, None)
+experimental_sigma(**setting(SIGMA, (20, 202, 100, 3, 1 / 202**2))) -> (3.0415417, 17, None)
+shuffle_amplification(1, 1e-12, num_silos=10_000, slack=1e-6) -> (0.21402565, 1.02e-06)
+shuffle_amplification(0.01, 1e-12, num_silos=10_000, slack=1e-6, num_records=100) -> (0.0025788357, 6.3824689e-06)
+privacy_leakage([0.9, 0.1], [0.5, 0.5]) -> 0.318981543477357
+bias_gap_bound(0.5, 0.1) -> 0.05
+privacy_leakage_upper_bound([0.2, 0.5], [0.1, 0.5], [0.5, 0.2]) -> [0.34464931046, 0.828171817154]
+min_distortion_for_budget([0.305, 0.2], [0.3, 0.25]) -> [0.005, 0]
+noise_variance_for_budget([0.305, 0.3, 0.108, 0.1], [0.3, 0.295, 0.1, 0.2], [1, 0.04, 2.5, 1], [100, 10_000, 25, 1])
+    -> [0.05, 0.0002, 0.4, 0]
+utility_loss_upper_bound([0.3, 0.5], [2.6, 11], [0.1, 0.02]) -> [-0.04, -0.28]
+sampling_probability([0.305, 0.305, 0.309, 0.3025], 0.3, [1, 0.05, 4, 0.01], [2, 2, 10, 1])
+    -> [0.0101020514433644, 0.276393202250021, 0.0230303992915272, 0.5]
+tradeoff_upper_bound([0.2, 0.5], [0.1, 0.5], [2.6, 8], [0.3, 1.5]) -> [0.387226763952298, 0.838911078581965]
+nfl_utility_weight([1, 2], [0.5, 0.1], [0.1, 0.5]) -> [0.110701379080085, 8.59140914229523]
+optimal_tradeoff_conditions(**setting(OPTIMAL, (0.2, 0.5, 4, 1, 2, 0.5))) -> (True, 0.931162730991, 0.0926073857213)
+"""
 
 
-@pytest.mark.parametrize("case", UNSOUND)
-def test_unsound(case: str) -> None:
+@pytest.mark.parametrize(("call", "expected"), value_tables.rows(UNSOUND))
+def test_unsound(call: str, expected: str) -> None:
     """Formulas that do not hold have the printed values, and warn."""
-    function, arguments, named, expected = UNSOUND[case]
     with pytest.warns(UnsoundBoundWarning, match=r"use hockeystick\."):
-        value = function(*arguments, **named)
-    if isinstance(expected, tuple):
-        for one, wanted in zip(value, expected, strict=True):
-            if wanted is not None:
-                assert one == pytest.approx(wanted, rel=1e-6)
-    else:
-        np.testing.assert_allclose(value, expected, rtol=1e-6, atol=1e-15)  # C_1 - tau is a difference
+        value_tables.check(call, expected, NAMES, least=1e-15)  # C_1 - tau is a difference
 
 
 def test_local_sgd_noise() -> None:
     """The specification's values of the local SGD heuristic, and its certified epsilon, far above the nominal one."""
-    noise = quietly(published.experimental_local_sgd_sigma, **sigma(1, 1238, 35, 6, N2), local_steps=443)
+    noise = quietly(published.experimental_local_sgd_sigma, **setting(SIGMA, (1, 1238, 35, 6, N2)), local_steps=443)
     assert noise.noise_std == pytest.approx(0.17893783, rel=1e-6)
     assert noise.certified_epsilon > 100 * 6
-    noise = quietly(published.experimental_local_sgd_sigma, **sigma(20, 202, 100, 3, 1 / 202**2), local_steps=30)
+    noise = quietly(
+        published.experimental_local_sgd_sigma, **setting(SIGMA, (20, 202, 100, 3, 1 / 202**2)), local_steps=30
+    )
     assert noise.noise_std == pytest.approx(16.659210, rel=1e-6)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
-    ("epsilon", "size", "drawn_once"), [(0.75, 90, 0.700), (1.5, 128, 1.60), (3.0, 181, 3.81), (6.0, 256, 9.35)]
-)
-def test_noise_of_the_experiments(epsilon: float, size: int, drawn_once: float) -> None:
-    """Nominal budgets against those of batches without replacement, as in the specification; from 1.5 on they are exceeded."""
-    noise = quietly(published.experimental_sigma, **sigma(1, 1238, 35, epsilon, N2))
+    ("epsilon", "size", "drawn_once", "attained"),
+    [(3.0, 181, 3.81, 4.10), (0.75, 90, 0.700, 0.0), (1.5, 128, 1.60, 0.0), (6.0, 256, 9.35, 12.85), (12.0, 362, None, 39.2)],
+)  # fmt: skip
+def test_noise_of_the_experiments(epsilon: float, size: int, drawn_once: float | None, attained: float) -> None:
+    """Nominal budgets are exceeded from 1.5 on: the specification's values without replacement; as the paper draws, no less than is attained.
+
+    What linear losses attain with replacement are another library's lower ends.
+    """
+    noise = quietly(published.experimental_sigma, **setting(SIGMA, (1, 1238, 35, epsilon, N2)))
     assert noise.batch_size == size
-    silo = isrl.noisy_mb_sgd_accountant(
-        noise_std=noise.noise_std, lipschitz=1.0, num_records=1238, batch_size=size, rounds=35
-    )
-    assert silo.epsilon(N2) == pytest.approx(drawn_once, rel=5e-3)
-    assert noise.certified_epsilon >= silo.epsilon_bracket(N2).lower
-    if epsilon >= 1.5:
-        assert silo.epsilon_bracket(N2).lower > epsilon
-
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("epsilon", "attained"), [(3.0, 4.10), (6.0, 12.85), (12.0, 39.2)])
-def test_noise_of_the_experiments_with_replacement(epsilon: float, attained: float) -> None:
-    """The certified epsilon is that of what the paper draws: not below what linear losses attain, another library's lower ends."""
-    noise = quietly(published.experimental_sigma, **sigma(1, 1238, 35, epsilon, N2))
     assert noise.certified_epsilon >= attained
+    if drawn_once is not None:
+        silo = isrl.noisy_mb_sgd_accountant(
+            noise_std=noise.noise_std, lipschitz=1.0, num_records=1238, batch_size=size, rounds=35
+        )
+        assert silo.epsilon(N2) == pytest.approx(drawn_once, rel=5e-3)
+        lower = silo.epsilon_bracket(N2).lower
+        assert noise.certified_epsilon >= lower
+        assert epsilon < 1.5 or lower > epsilon
 
 
 def test_lemma_55_is_violated() -> None:

@@ -204,7 +204,7 @@ def test_attack_on_the_clipped_process(clipping: str) -> None:
         "learning_rate": 1.0,
     }
     slope = math.sqrt(1 - 0.01) if clipping == "inactive" else 3.0
-    runs, eps = 200_000, 1.0
+    runs, eps = 50_000, 1.0
     here, norm = run_fedavg(+1, slope, **federation, runs=runs, seed=1)
     there, _ = run_fedavg(-1, slope, **federation, runs=runs, seed=2)
     assert (norm <= 1.0 + 1e-12) == (clipping == "inactive")
@@ -217,7 +217,7 @@ def test_attack_on_the_clipped_process(clipping: str) -> None:
 
     printed = hs.gdp_delta(published.fedavg_gdp(**federation), eps)
     certified = federated.fedavg_delta(eps, **federation)
-    assert gained > printed + 50 * error
+    assert gained > printed + 40 * error
     assert gained < certified + 5 * error
     assert gained > 0.95 * certified  # the certified value is nearly attained
 

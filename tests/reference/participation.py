@@ -1,8 +1,10 @@
-"""Strategy matrices, and the sets of steps that one record may be in."""
+"""Strategy matrices, the sets of steps that one record may be in and their laws, and what these leak, by quadrature."""
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 
 import numpy as np
 
@@ -25,3 +27,40 @@ def patterns(num_steps: int, participation: str, separation: int = 1, max_partic
         for steps in itertools.combinations(range(num_steps), size)
         if all(later - step >= separation for step, later in itertools.pairwise(steps))
     ]
+
+
+def batch_law(steps: int, separation: int, rate, first=(1,)) -> dict:
+    """Return the probability of every set of steps that a record is in, from all outcomes of its coins, in the numbers that it is given.
+
+    After a step it sits out until so many later; the first step that it may be in has the law `first`.
+    """
+    law: dict[tuple[int, ...], object] = {}
+    for (start, weight), *coins in itertools.product(enumerate(first), *[(0, 1)] * steps):
+        chance, free, taken = weight, start, []
+        for step, coin in enumerate(coins):
+            chance *= rate if coin else 1 - rate
+            if coin and step >= free:
+                taken.append(step)
+                free = step + separation
+        law[tuple(taken)] = law.get(tuple(taken), 0) + chance
+    return {taken: chance for taken, chance in law.items() if chance}
+
+
+def as_arrays(law: dict, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a law of sets of steps as rows of zeros and ones, and their probabilities."""
+    patterns = np.array([[float(step in taken) for step in range(steps)] for taken in law])
+    return patterns, np.array([float(chance) for chance in law.values()])
+
+
+def mixture_deltas(means: np.ndarray, weights: np.ndarray, epsilons, points: int) -> np.ndarray:
+    """Return the larger delta of a mixture of normal laws of deviation 1 and that around 0, by the trapezoidal rule over a few rows."""
+    axes = [np.linspace(min(row.min(), 0.0) - 8.0, max(row.max(), 0.0) + 8.0, points) for row in means.T]
+    normal = [np.exp(-0.5 * x * x) * (x[1] - x[0]) / math.sqrt(2 * math.pi) for x in axes]
+    without = functools.reduce(np.multiply.outer, normal)
+    ratio = sum(
+        weight
+        * functools.reduce(np.multiply.outer, [np.exp(m * x - 0.5 * m * m) for m, x in zip(mean, axes, strict=True)])
+        for mean, weight in zip(means, weights, strict=True)
+    )
+    pairs = [(np.maximum(ratio - e, 0.0), np.maximum(1.0 - e * ratio, 0.0)) for e in np.exp(epsilons)]
+    return np.array([max(float((without * excess).sum()) for excess in pair) for pair in pairs])

@@ -11,15 +11,8 @@ from scipy.special import ndtr
 
 from hockeystick import last_iterate, utility
 from hockeystick.cli import main, plan
-from hockeystick.utility.settings import (
-    Candidate,
-    Problem,
-    Setting,
-    checked_inputs,
-    least_risk,
-    risk_of_batches,
-    smallest,
-)
+from hockeystick.utility.algorithms import least_risk, risk_of_batches
+from hockeystick.utility.settings import Candidate, Problem, Setting, checked_inputs, smallest
 
 COMMON = {
     "num_silos": 12,
@@ -159,18 +152,6 @@ def test_stages_halve_the_bound() -> None:
             gap, left, seen = gap / 2, left - r, seen + 1
         assert s.risk_bound == gap
     assert seen > 5
-
-
-def test_the_random_stop_meets_its_bound() -> None:
-    """Simulated projected SGD on |w - 1| with noise, stopped at random, has a mean risk below the bound, and not far below."""
-    rng, steps, noise, runs = np.random.default_rng(3), 25, 2.0, 4000
-    step = 2.0 / math.sqrt(steps * (1 + noise**2))
-    w, total = np.full(runs, -1.0), 0.0
-    for _ in range(steps):
-        w = np.clip(w - step * (np.sign(w - 0.9) + noise * rng.standard_normal(runs)), -1, 1)
-        total += np.abs(w - 0.9).mean() / steps
-    bound = 4.0 / (2 * step * steps) + step * (1 + noise**2) / 2
-    assert 0.3 * bound < total < bound
 
 
 @pytest.mark.parametrize("seed", range(30))

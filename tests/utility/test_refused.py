@@ -30,10 +30,8 @@ NAMES = {
 REFUSED = r"""
 analyses(**TRAINING | {"clients_per_round": 11}) -> clients_per_round must be at most num_clients \(10\)
 analyses(**TRAINING | {"batch_size": 1001}) -> batch_size must be at most num_records \(1000\)
-analyses(**TRAINING | {"noise_std": 0.0}) -> noise_std must be positive
 analyses(**TRAINING | {"diameter": -1.0}) -> diameter must be positive, or infinite
 analyses(**TRAINING | {"diameter": math.nan}) -> diameter must be positive, or infinite
-analyses(**TRAINING | {"delta": 0.0}) -> delta must lie in \(0, 1\)
 analyses(**TRAINING | {"strong_convexity": 2.0}) -> strong_convexity must be at most smoothness \(1\)
 analyses(**TRAINING | {"order": "other"}) -> order must be one of
 analyses(**TRAINING | {"index": 2}) -> index must be 1 for order='random'
@@ -44,14 +42,10 @@ analyses(**TRAINING | {"rounds": [3, 2]}) -> rounds must be one number, or incre
 analyses(**TRAINING | {"rounds": [0, 2]}) -> rounds\[0\] must be
 analyses(**TRAINING | {"rounds": []}) -> rounds must be one number, or increasing ones
 plan(**PLAN | {"trust": "nobody"}) -> trust must be one of
-plan(**PLAN | {"num_silos": 0}) -> num_silos must be an integer
-plan(**PLAN | {"lipschitz": -1.0}) -> lipschitz must lie in \[1e-60, 1e60\]
 plan(**PLAN | {"lipschitz": 1e300}) -> lipschitz must lie in \[1e-60, 1e60\]
 plan(**PLAN | {"diameter": math.inf}) -> diameter must lie in \[1e-60, 1e60\]
 plan(**PLAN | {"smoothness": 1e-320}) -> smoothness must lie in \[1e-60, 1e60\]
 plan(**PLAN | {"strong_convexity": 2.0}) -> strong_convexity must be at most smoothness \(1\)
-plan(**PLAN | {"epsilon": 0.0}) -> epsilon must be positive
-plan(**PLAN | {"delta": 1.0}) -> delta must lie in \(0, 1\)
 plan(**PLAN | {"silos_per_round": 13}) -> silos_per_round must be at most num_silos \(12\)
 plan(**PLAN | {"max_batch_size": 501}) -> max_batch_size must be at most num_records \(500\)
 plan(**PLAN | {"trust": "last-iterate", "strong_convexity": 0.0}) -> strong_convexity must be positive
@@ -61,17 +55,11 @@ plan(**PLAN | {"num_settings": 0}) -> num_settings must be an integer
 trusted_aggregator_excess_risk(**RISK | {"batch_size": 2000}) -> at most num_users
 trusted_aggregator_excess_risk(**RISK | {"strong_convexity": 0.0}) -> must be positive
 trusted_aggregator_excess_risk(**RISK | {"strong_convexity": 4.0}) -> at most smoothness
-trusted_aggregator_delta(-1.0, **DELTA) -> eps must be non-negative
-trusted_aggregator_delta(1.0, **DELTA | {"radius": 0.0}) -> radius must be positive
 trusted_aggregator_delta(1.0, **DELTA | {"num_users": 10**9}) -> must be at most 10000000
-compare(**COMPARE | {"num_rows": 0}) -> num_rows must be
 compare(**COMPARE | {"local_steps": 0}) -> local_steps must be
-compare(**COMPARE | {"epsilon": -1.0}) -> epsilon must be positive
 compare(**COMPARE | {"strong_convexity": 2.0}) -> strong_convexity must be at most smoothness
 risk_rates(**RATES | {"gradient_std": 2.0}) -> gradient_std must be at most lipschitz \(1.5\)
 risk_rates(**RATES | {"heterogeneity": 0.0}) -> heterogeneity must be positive
-risk_rates(**RATES | {"delta": 0.0}) -> delta must lie in \(0, 1\)
-risk_rates(**RATES | {"dimension": 0}) -> dimension must be
 risk_rates(**RATES | {"strong_convexity": 2.0}) -> strong_convexity must be at most smoothness
 random_stop_excess_risk_convex(**STOP | {"batch_size": 500}) -> batch_size must be at most num_users
 """

@@ -180,7 +180,7 @@ def bias_norm(mean: ArrayLike, w_star: ArrayLike) -> Result:
     >>> print(distortion.bias_norm([3.0, 4.0], 0.0))
     5.0
     """
-    return np.sqrt(sum_of_squares_gap(mean, w_star))
+    return np.sqrt(sum_of_squares_gap(STRICT.finite("mean", mean), w_star))
 
 
 class TotalVariance(NamedTuple):
@@ -411,7 +411,8 @@ def utility_loss(
     0.02
     """
     sign = choice("sign", sign, ("protected_minus_original", "original_minus_protected"))
-    loss = sum_of_squares_gap(w_protected, w_star, scale=scale) - sum_of_squares_gap(w, w_star, scale=scale)
+    protected = STRICT.finite("w_protected", w_protected)
+    loss = sum_of_squares_gap(protected, w_star, scale=scale) - sum_of_squares_gap(w, w_star, scale=scale)
     return loss if sign == "protected_minus_original" else -loss
 
 

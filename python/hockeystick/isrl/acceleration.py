@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Result, count_scalar, positive_scalar
-from hockeystick.isrl.domains import checked
+from hockeystick.isrl.domains import checked, scalars
 
 
 class AcceleratedParameters(NamedTuple):
@@ -228,11 +228,9 @@ def multistage_schedule(
     >>> print([(stage.rounds, round(stage.phi, 3)) for stage in stages])
     [(1707, 12887.572)]
     """
-    beta, convexity = (float(x) for x in checked({"smoothness": smoothness, "strong_convexity": strong_convexity}))
-    positive_scalar("strong_convexity", strong_convexity)
-    variance = positive_scalar("gradient_std", gradient_std) ** 2
-    gap = positive_scalar("initial_gap", initial_gap)
-    rounds = count_scalar("rounds", rounds)
+    positive = dict.fromkeys(("strong_convexity", "gradient_std"), "positive")
+    beta, convexity, deviation, gap, rounds = scalars(locals(), **positive)
+    variance = deviation**2
     stages: list[Stage] = []
     left = rounds
     while True:
@@ -294,9 +292,7 @@ def multistage_bound(
     >>> print(format_upper(isrl.multistage_bound(stages, strong_convexity=0.1, variance=1.0, initial_gap=1.0), ".4f"))
     0.1886
     """
-    convexity = positive_scalar("strong_convexity", strong_convexity)
-    variance = positive_scalar("variance", variance)
-    gap = positive_scalar("initial_gap", initial_gap)
+    convexity, variance, gap = scalars(locals(), strong_convexity="positive", variance="positive")
     for k, (length, scale) in enumerate(stages):
         rounds = count_scalar(f"stages[{k}][0]", length)
         phi = positive_scalar(f"stages[{k}][1]", scale)

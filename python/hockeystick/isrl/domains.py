@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import STRICT, Array, Checks, Domain, broadcast, same_length
+from hockeystick._checks import (
+    OPEN_PROBABILITY,
+    STRICT,
+    Array,
+    Checks,
+    Domain,
+    at_most,
+    broadcast,
+    count_scalar,
+    non_negative_scalar,
+    positive_scalar,
+    same_length,
+    scalar,
+)
 from hockeystick._checks.named import in_domains
 
 _AT_LEAST_ONE = (lambda x: (x >= 1) & (x < np.inf), "be at least 1 and finite")
@@ -22,6 +36,8 @@ DOMAINS: dict[str, str | Domain] = {
     "silos_per_round": _AT_LEAST_ONE,  # a harmonic mean, which need not be an integer
 }
 
+PAIRS = (("silos_per_round", "num_silos"), ("batch_size", "num_records"), ("strong_convexity", "smoothness"))
+
 
 def checked(arguments: Mapping[str, Any], grid: Checks = STRICT, **domains: str | Domain) -> list[Array]:
     """Return the arguments that have a domain, each in the one given or that of its name, in their order and broadcast against each other.
@@ -29,11 +45,7 @@ def checked(arguments: Mapping[str, Any], grid: Checks = STRICT, **domains: str 
     A function hands over ``locals()``, all that it was called with, before it gives names of its own.
     """
     arrays = in_domains(arguments, DOMAINS | domains, grid)
-    for small, large in (
-        ("silos_per_round", "num_silos"),
-        ("batch_size", "num_records"),
-        ("strong_convexity", "smoothness"),
-    ):
+    for small, large in PAIRS:
         if small in arrays and large in arrays:
             pair = {small: arrays[small], large: arrays[large]}
             grid.require(lambda a, b: a <= b, f"{small} must be at most {large}", **pair)
@@ -43,6 +55,50 @@ def checked(arguments: Mapping[str, Any], grid: Checks = STRICT, **domains: str 
 def checked_vectors(arguments: Mapping[str, Any], **domains: str) -> list[Array]:
     """Return the same as vectors of one length, where single numbers are for all."""
     return same_length(**in_domains(arguments, DOMAINS | domains))
+
+
+ScalarDomain: TypeAlias = str | Domain | Callable[[str, Any], Any]
+COUNTS = (
+    *(
+        "batch_size",
+        "clients_per_round",
+        "index",
+        "levels",
+        "local_steps",
+        "max_batch_size",
+        "max_rounds",
+        "num_clients",
+    ),
+    *("num_messages", "num_users", "shift", "silos_per_round", "trials"),
+)
+SCALARS: Mapping[str, ScalarDomain] = DOMAINS | {
+    **dict.fromkeys(COUNTS, "count"),
+    "noise_bits": "count_or_zero",
+    "probability": "inside",
+}
+KINDS: Mapping[str, ScalarDomain] = {
+    "count": count_scalar,
+    "count_or_zero": partial(count_scalar, smallest=0),
+    "inside": OPEN_PROBABILITY,
+    "non_negative": non_negative_scalar,
+    "positive": positive_scalar,
+}
+
+
+def scalars(
+    arguments: Mapping[str, Any], pairs: Iterable[tuple[str, str]] = PAIRS, **domains: ScalarDomain
+) -> list[Any]:
+    """Return the same of functions whose arguments are single numbers; counts are integers. No first of a pair may exceed the second."""
+    known, found = SCALARS | domains, {}
+    for name, value in arguments.items():
+        if name in known:
+            domain = known[name]
+            check = KINDS[domain] if isinstance(domain, str) else domain
+            found[name] = scalar(name, value, *check) if isinstance(check, tuple) else check(name, value)  # type: ignore[operator]
+    for small, large in pairs:
+        if small in found and large in found:
+            at_most(small, found[small], large, found[large])
+    return list(found.values())
 
 
 def left_out(silos_per_round: Array, num_silos: Array) -> Array:

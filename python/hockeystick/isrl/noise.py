@@ -6,28 +6,17 @@ noise_multiplier sigma K/L for clip norm L, and one record replaced moves the me
 
 from __future__ import annotations
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import (
-    Array,
-    Checks,
-    OnError,
-    Result,
-    at_most,
-    broadcast,
-    count_scalar,
-    positive_scalar,
-    scalar,
-    setting_warnings,
-)
+from hockeystick._checks import Array, Checks, OnError, Result, broadcast, positive_scalar, setting_warnings
 from hockeystick._checks.named import in_domains
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
-from hockeystick.isrl.domains import DOMAINS, checked, checked_vectors
+from hockeystick.isrl.domains import DOMAINS, PAIRS, checked, checked_vectors, scalars
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
@@ -86,8 +75,9 @@ def noisy_mb_sgd_accountant(
     >>> print(f"{silo.epsilon_bracket(1e-5):.3f}")
     0.245
     """
-    noise_std = positive_scalar("noise_std", noise_std)
-    lipschitz = positive_scalar("lipschitz", lipschitz)
+    noise_std, lipschitz, num_records, batch_size, rounds = scalars(
+        locals(), () if replacement else PAIRS, noise_std="positive"
+    )
     multiplier = positive_scalar("noise_std batch_size/lipschitz", noise_std * batch_size / lipschitz)
     step = FixedSizeSampled(Gaussian(multiplier), num_records, batch_size, replacement=replacement)
     return Accountant("replace").compose(step, rounds)
@@ -147,7 +137,7 @@ def noisy_mb_sgd_epsilon(
         )
 
     setting_warnings.warn(setting_warnings.large_delta(cells[5], cells[2]))
-    one = partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
+    one = functools.partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
     wide = np.stack(broadcast(*cells))
     with ThreadPoolExecutor(grid.threads) as pool:
         values = list(pool.map(one, wide.reshape(len(cells), -1).T))
@@ -229,14 +219,7 @@ def noisy_mb_sgd_sigma(
     >>> print(f"{sigma:.6f}")
     0.060972
     """
-    lipschitz = positive_scalar("lipschitz", lipschitz)
-    num_records = count_scalar("num_records", num_records)
-    batch_size = count_scalar("batch_size", batch_size)
-    if not replacement:
-        at_most("batch_size", batch_size, "num_records", num_records)
-    rounds = count_scalar("rounds", rounds)
-    epsilon = positive_scalar("epsilon", epsilon)
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    lipschitz, num_records, batch_size, rounds, epsilon, delta = scalars(locals(), () if replacement else PAIRS)
     setting_warnings.warn(setting_warnings.large_delta(delta, num_records))
 
     shape = {"num_records": num_records, "batch_size": batch_size, "rounds": rounds}
@@ -341,16 +324,11 @@ def silo_noise_sigmas(
     0.05276 0.19890
     """
     columns = checked_vectors(locals(), batch_sizes="count", epsilons="positive", deltas="inside")
-    known: dict[tuple[float, ...], float] = {}
-    for silo in zip(*(column.tolist() for column in columns), strict=True):
-        clip, records, batch, answers, epsilon, delta = silo
-        if silo not in known:
-            known[silo] = noisy_mb_sgd_sigma(
-                lipschitz=clip,
-                num_records=int(records),
-                batch_size=int(batch),
-                rounds=int(answers),
-                epsilon=epsilon,
-                delta=delta,
-            )
-    return np.array([known[silo] for silo in zip(*(column.tolist() for column in columns), strict=True)])
+
+    @functools.cache
+    def needed(*silo: float) -> float:
+        clip, *counts, epsilon, delta = silo
+        shape = dict(zip(("num_records", "batch_size", "rounds"), map(int, counts), strict=True))
+        return noisy_mb_sgd_sigma(lipschitz=clip, **shape, epsilon=epsilon, delta=delta)
+
+    return np.array([needed(*silo) for silo in zip(*(column.tolist() for column in columns), strict=True)])

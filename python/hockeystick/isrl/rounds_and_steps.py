@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, at_most, count_scalar, non_negative_scalar, positive_scalar
-from hockeystick.isrl.domains import checked
+from hockeystick._checks import STRICT, Array, Result, at_most
+from hockeystick.isrl.domains import checked, scalars
 from hockeystick.isrl.rates import average_noise
 
 
@@ -645,9 +645,7 @@ def averaging_weights(*, strong_convexity: float, learning_rate: float, rounds: 
     >>> print((7 * isrl.averaging_weights(strong_convexity=1.0, learning_rate=0.5, rounds=3)).round(6))
     [1. 2. 4.]
     """
-    convexity = non_negative_scalar("strong_convexity", strong_convexity)
-    rate = positive_scalar("learning_rate", learning_rate)
-    rounds = count_scalar("rounds", rounds)
+    convexity, rate, rounds = scalars(locals())
     at_most("rounds", rounds, "a memory of 1 GB", 10**8)
     if convexity * rate >= 1:
         msg = f"learning_rate must be below 1/strong_convexity = {1 / convexity:g}, not {rate:g}"

@@ -9,20 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import (
-    DELTA,
-    STRICT,
-    Array,
-    Result,
-    at_most,
-    count_scalar,
-    positive_scalar,
-    scalar,
-    setting_warnings,
-)
+from hockeystick._checks import DELTA, STRICT, Array, Result, setting_warnings
 from hockeystick._numeric.search import Probe, halve, narrow
 from hockeystick.isrl.budgets import Budget, advanced_composition
-from hockeystick.isrl.domains import checked
+from hockeystick.isrl.domains import checked, scalars
 from hockeystick.isrl.noise import noisy_mb_sgd_accountant
 from hockeystick.kernels import theta_inverse
 
@@ -183,10 +173,8 @@ def shuffle_amplification_composed(
     >>> print(format_upper(epsilon, ".4f"), format_upper(delta, ".3g"))
     0.3839 7e-08
     """
-    epsilon = positive_scalar("epsilon", epsilon)
-    delta = positive_scalar("delta", delta)
-    slack = count_scalar("num_silos", num_silos) * count_scalar("num_records", num_records) * delta
-    rounds = count_scalar("rounds", rounds)
+    epsilon, delta, num_silos, num_records, rounds = scalars(locals(), delta="positive")
+    slack = num_silos * num_records * delta
     if rounds * slack >= 1:
         msg = f"delta must be below 1/(num_silos num_records rounds) = {delta / (rounds * slack):g}, not {delta:g}"
         raise ValueError(msg)
@@ -266,14 +254,7 @@ def shuffled_mb_sgd_sigma(
     >>> print(f"{format_upper(noise.noise_std, '.2f')} {noise.local.epsilon:.4f}")
     154.06 0.0886
     """
-    lipschitz = positive_scalar("lipschitz", lipschitz)
-    num_records = count_scalar("num_records", num_records)
-    num_silos = count_scalar("num_silos", num_silos)
-    silos_per_round = count_scalar("silos_per_round", silos_per_round)
-    at_most("silos_per_round", silos_per_round, "num_silos", num_silos)
-    rounds = count_scalar("rounds", rounds)
-    epsilon = positive_scalar("epsilon", epsilon)
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    lipschitz, num_records, num_silos, silos_per_round, rounds, epsilon, delta = scalars(locals())
     setting_warnings.warn(setting_warnings.large_delta(delta, num_records * num_silos))
 
     log = math.log(2.0 / delta)
@@ -372,23 +353,15 @@ def shuffled_mb_sgd_epsilon(
     >>> print(format_upper(epsilon, ".3f"))
     0.323
     """
-    setting = {
-        "num_records": count_scalar("num_records", num_records),
-        "num_silos": count_scalar("num_silos", num_silos),
-        "silos_per_round": count_scalar("silos_per_round", silos_per_round),
-        "rounds": count_scalar("rounds", rounds),
-    }
-    at_most("silos_per_round", setting["silos_per_round"], "num_silos", setting["num_silos"])
-    noise, clip = positive_scalar("noise_std", noise_std), positive_scalar("lipschitz", lipschitz)
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-    setting_warnings.warn(setting_warnings.large_delta(delta, setting["num_records"] * setting["num_silos"]))
-    alone = noisy_mb_sgd_accountant(
-        noise_std=noise, lipschitz=clip, num_records=setting["num_records"], batch_size=1, rounds=setting["rounds"]
-    ).epsilon(delta)
+    noise, clip, num_records, num_silos, silos_per_round, rounds, delta = scalars(locals(), noise_std="positive")
+    setting_warnings.warn(setting_warnings.large_delta(delta, num_records * num_silos))
+    setting = {"lipschitz": clip, "num_records": num_records, "rounds": rounds}
+    alone = noisy_mb_sgd_accountant(**setting, noise_std=noise, batch_size=1).epsilon(delta)
+    setting |= {"num_silos": num_silos, "silos_per_round": silos_per_round, "delta": delta}
 
     def too_small(epsilon: float) -> bool:
         try:
-            needed = shuffled_mb_sgd_sigma(lipschitz=clip, **setting, epsilon=epsilon, delta=delta)
+            needed = shuffled_mb_sgd_sigma(**setting, epsilon=epsilon)
         except ValueError:  # too few silos for the shuffler to help
             return True
         return not needed.noise_std <= noise

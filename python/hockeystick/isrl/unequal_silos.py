@@ -18,12 +18,10 @@ from hockeystick._checks import (
     Result,
     at_most,
     count_scalar,
-    non_negative_scalar,
     pmf,
-    positive_scalar,
     vector,
 )
-from hockeystick.isrl.domains import checked, left_out
+from hockeystick.isrl.domains import checked, left_out, scalars
 from hockeystick.isrl.rates import Rate, by_convexity
 
 
@@ -206,9 +204,9 @@ def reweighted_constants(
     """
     scale = vector("weights", pmf("weights", weights))
     scale = scale * scale.size
-    lipschitz = positive_scalar("lipschitz", lipschitz)
-    convexity = non_negative_scalar("strong_convexity", strong_convexity)
-    smoothness = positive_scalar("smoothness", smoothness)
+    lipschitz, convexity, smoothness = scalars(
+        {"lipschitz": lipschitz, "strong_convexity": strong_convexity, "smoothness": smoothness}, pairs=()
+    )
     if convexity > 0 and scale.min() == 0:
         msg = "weights must be positive where strong_convexity is, not 0"
         raise ValueError(msg)

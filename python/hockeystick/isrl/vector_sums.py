@@ -30,11 +30,19 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from hockeystick._checks import STRICT, Array, at_most, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks import (
+    OPEN_PROBABILITY,
+    STRICT,
+    Array,
+    at_most,
+    non_negative_scalar,
+    scalar,
+)
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.rounding import HANDFUL, PENALTY, UNIT, UP
 from hockeystick._numeric.search import Probe, last_whole, narrow
+from hockeystick.isrl.domains import scalars
 
 MAX_TRIALS = 10**7  # half a gigabyte
 
@@ -74,11 +82,8 @@ def binomial_mechanism_delta(epsilon: float, *, trials: int, probability: float,
     >>> print(f"{isrl.binomial_mechanism_delta(1.0, trials=10_000, probability=0.25, shift=10):.4e}")
     8.5400e-07
     """
-    epsilon = non_negative_scalar("epsilon", epsilon)
-    trials = count_scalar("trials", trials)
+    epsilon, trials, probability, shift = scalars(locals(), epsilon="non_negative")
     at_most("trials", trials, "a memory of half a gigabyte", MAX_TRIALS)
-    probability = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
-    shift = count_scalar("shift", shift)
     if shift > trials:
         return 1.0
     p = binomial_pmf(trials, probability)
@@ -127,11 +132,10 @@ def calibrate_binomial_b(
     >>> isrl.calibrate_binomial_b(epsilon=1.0, delta=1e-6, num_messages=1000, levels=32)
     99
     """
-    epsilon = scalar("epsilon", epsilon, lambda x: 0 < x <= 15, "lie in (0, 15]")
-    delta = scalar("delta", delta, lambda x: 0 < x < 0.5, "lie in (0, 1/2)")
-    num_messages = count_scalar("num_messages", num_messages)
-    levels = count_scalar("levels", levels)
-    probability = scalar("probability", probability, lambda x: 0 < x < 0.5, "lie in (0, 1/2)")
+    half = (lambda x: 0 < x < 0.5, "lie in (0, 1/2)")
+    epsilon, delta, num_messages, levels, probability = scalars(
+        {**locals()}, epsilon=(lambda x: 0 < x <= 15, "lie in (0, 15]"), delta=half, probability=half
+    )
 
     def excess(b: float) -> float:
         reached = binomial_mechanism_delta(epsilon, trials=num_messages * int(b), probability=probability, shift=levels)
@@ -203,11 +207,8 @@ def shuffle_vector_sum(
     >>> isrl.shuffle_vector_sum([[0.5], [-1.0]], lipschitz=1.0, levels=4, noise_bits=0, probability=0.25, rng=rng)
     array([-0.5])
     """
+    lipschitz, levels, noise_bits, probability = scalars(locals())
     points = STRICT.finite("vectors", vectors)
-    lipschitz = positive_scalar("lipschitz", lipschitz)
-    levels = count_scalar("levels", levels)
-    noise_bits = count_scalar("noise_bits", noise_bits, 0)
-    probability = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
     if points.ndim != 2 or points.size == 0:
         msg = f"vectors must have the shape (number, dimension), not {points.shape}"
         raise ValueError(msg)
@@ -253,15 +254,11 @@ class _Sum:
     def __init__(  # noqa: PLR0917, checked arguments in their order
         self, num_messages: int, levels: int, noise_bits: int, probability: float, dimension: int, rounds: int
     ) -> None:
-        messages = count_scalar("num_messages", num_messages)
-        self.levels = count_scalar("levels", levels)
-        self.trials = messages * count_scalar("noise_bits", noise_bits, 0)
+        messages, self.levels, bits, self.probability, self.dimension, self.rounds = scalars(locals())
+        self.trials = messages * bits
         if self.trials > MAX_BITS:
             msg = f"num_messages times noise_bits must be at most {MAX_BITS:g}, not {self.trials:g}"
             raise ValueError(msg)
-        self.probability = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
-        self.dimension = count_scalar("dimension", dimension)
-        self.rounds = count_scalar("rounds", rounds)
 
     def window(self, spent: float) -> Window | None:
         """Return where noise is compared, where what all rounds cut off is to be `spent` at most."""
@@ -353,7 +350,7 @@ def vector_sum_epsilon(
     0.740
     """
     total = _Sum(num_messages, levels, noise_bits, probability, dimension, rounds)
-    delta = scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
+    delta = scalar("delta", delta, *OPEN_PROBABILITY)
     return min(total.epsilon(delta, share) for share in SHARES)
 
 
@@ -451,8 +448,8 @@ def calibrate_vector_bits(
     115
     """
     setting = {**locals()}
-    epsilon = positive_scalar("epsilon", setting.pop("epsilon"))
-    messages = count_scalar("num_messages", num_messages)
+    epsilon, delta, messages, levels, *_ = scalars(setting)
+    del setting["epsilon"]
 
     def excess(bits: float) -> float:
         return math.log(max(vector_sum_epsilon(**setting, noise_bits=int(bits)), 1e-300) / epsilon)
@@ -506,12 +503,8 @@ def vector_sum_mse(
     >>> print(format_upper(error, ".2f"))
     10.51
     """
-    messages = count_scalar("num_messages", num_messages)
-    clip = positive_scalar("lipschitz", lipschitz)
-    step = 2.0 * clip / count_scalar("levels", levels)
-    bits = count_scalar("noise_bits", noise_bits, 0)
-    rate = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
-    return count_scalar("dimension", dimension) * step**2 * messages * (bits * rate * (1.0 - rate) + 0.25)
+    messages, clip, levels, bits, rate, dimension = scalars(locals())
+    return float(dimension * (2.0 * clip / levels) ** 2 * messages * (bits * rate * (1.0 - rate) + 0.25))
 
 
 LARGEST_STEP = 300.0  # of log M between neighbouring shifts: orders beyond are of no use

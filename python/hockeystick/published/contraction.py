@@ -5,20 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import (
-    NON_NEGATIVE_OR_INFINITE,
-    STRICT,
-    Array,
-    Result,
-    at_most,
-    broadcast,
-    count_scalar,
-    non_negative_scalar,
-    positive_scalar,
-    scalar,
-)
+from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, STRICT, Array, Result, broadcast
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.isrl import Rate
+from hockeystick.isrl.domains import scalars
 from hockeystick.kernels import log_theta, theta
 from hockeystick.last_iterate.arguments import check_index, check_step
 from hockeystick.published.warning import warn_unsound
@@ -159,11 +149,7 @@ def pnsgd_gaussian_random_stop(
 PAPER = "Corollary 1 of Asoodeh, Chen, Calmon and Ozgur (2021)"
 
 
-def _rounds(num_users: int, batch_size: int) -> int:
-    users = count_scalar("num_users", num_users)
-    batch = count_scalar("batch_size", batch_size)
-    at_most("batch_size", batch, "num_users", users)
-    return users // batch
+USERS = (("batch_size", "num_users"),)
 
 
 def trusted_aggregator_excess_risk(
@@ -221,16 +207,11 @@ def trusted_aggregator_excess_risk(
     >>> print(f"{risk:.3f}")
     0.004
     """
-    _rounds(num_users, batch_size)
-    noise = non_negative_scalar("noise_std", noise_std)
-    bound = non_negative_scalar("gradient_bound", gradient_bound)
-    spread = non_negative_scalar("gradient_std", gradient_std)
-    beta = positive_scalar("smoothness", smoothness)
-    convexity = positive_scalar("strong_convexity", strong_convexity)
+    users, batch, noise, bound, spread, beta, convexity = scalars(locals(), USERS, strong_convexity="positive")
     warn_unsound(
         f"the noise of {PAPER} lacks its dimensions", "hockeystick.utility.trusted_aggregator_excess_risk", "bound"
     )
-    return 2.0 * beta * (batch_size * bound**2 + spread**2 + noise**2) / (convexity**2 * num_users)
+    return float(2.0 * beta * (batch * bound**2 + spread**2 + noise**2) / (convexity**2 * users))
 
 
 def trusted_aggregator_delta(
@@ -285,17 +266,15 @@ def trusted_aggregator_delta(
     >>> print(f"printed {printed:.4f}, by Theorem 2 {format_upper(utility.trusted_aggregator_delta(0.1, **cell), '.4f')}")
     printed 0.0068, by Theorem 2 0.1025
     """
-    eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-    rounds = _rounds(num_users, batch_size)
-    noise = positive_scalar("noise_std", noise_std)
-    clip = positive_scalar("lipschitz", lipschitz)
-    ball = positive_scalar("radius", radius)
-    positive_scalar("smoothness", smoothness)
-    convexity = positive_scalar("strong_convexity", strong_convexity)
+    positive = dict.fromkeys(("noise_std", "strong_convexity"), "positive")
+    eps, users, batch, noise, clip, ball, _, convexity = scalars(
+        locals(), USERS, eps=NON_NEGATIVE_OR_INFINITE, **positive
+    )
     warn_unsound(f"the exponent of {PAPER} is not Theorem 2's", "hockeystick.utility.trusted_aggregator_delta")
-    later = theta(eps, 2.0 * ball * np.sqrt(convexity * batch_size * np.arange(1.0, rounds + 1.0)) / noise)
-    first = float(theta(eps, 2.0 * clip / (np.sqrt(batch_size) * noise)))
-    return float(contraction_sum(np.full(rounds, first), later, batch_size / num_users))
+    rounds = users // batch
+    later = theta(eps, 2.0 * ball * np.sqrt(convexity * batch * np.arange(1.0, rounds + 1.0)) / noise)
+    first = float(theta(eps, 2.0 * clip / (np.sqrt(batch) * noise)))
+    return float(contraction_sum(np.full(rounds, first), later, batch / users))
 
 
 def trusted_aggregator(
@@ -350,18 +329,15 @@ def trusted_aggregator(
     >>> print(f"printed {printed:.7f}, three rounds {format_upper(whole, '.7f')}")
     printed 0.0968762, three rounds 0.0871886
     """
-    eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-    _rounds(num_users, batch_size)
-    step = positive_scalar("learning_rate", learning_rate)
-    noise = positive_scalar("noise_std", noise_std)
-    clip = positive_scalar("lipschitz", lipschitz)
-    ball = positive_scalar("radius", radius)
-    if num_users % batch_size:
+    eps, users, batch, step, noise, clip, ball = scalars(
+        locals(), USERS, eps=NON_NEGATIVE_OR_INFINITE, noise_std="positive"
+    )
+    if users % batch:
         what = "Theorem 2 of Asoodeh, Chen, Calmon and Ozgur (2021) needs whole batches"
         warn_unsound(what, "hockeystick.federated.trusted_aggregator_batches")
-    root = np.sqrt(batch_size)
+    root = np.sqrt(batch)
     log_later = float(log_theta(eps, 2.0 * ball * root / (step * noise)))
-    rounds = num_users / batch_size
+    rounds = users / batch
     total = np.expm1(rounds * log_later) / np.expm1(log_later) if log_later < 0 else rounds
     return float(theta(eps, 2.0 * clip / (root * noise)) * total / rounds)
 
@@ -418,18 +394,13 @@ def random_stop_excess_risk_rate(
     >>> print(f"{printed.private:.6f} {utility.random_stop_excess_risk_rate(dimension=10, **cell).private:.6f}")
     0.001037 0.005187
     """
-    users, batch = count_scalar("num_users", num_users), count_scalar("batch_size", batch_size)
-    at_most("batch_size", batch, "num_users", users)
+    given = {name: value for name, value in {**locals()}.items() if name != "noise_std"}
+    users, batch, clip, beta, ball, bound, convexity = scalars(given, USERS, strong_convexity="positive")
     rounds = users // batch
     noise = STRICT.non_negative("noise_std", noise_std)
     if noise.ndim and noise.shape != (rounds,):
         msg = f"noise_std must be a number or of shape ({rounds},), one for each round, not of shape {noise.shape}"
         raise ValueError(msg)
-    clip = positive_scalar("lipschitz", lipschitz)
-    beta = positive_scalar("smoothness", smoothness)
-    ball = positive_scalar("radius", radius)
-    bound = non_negative_scalar("gradient_bound", gradient_bound)
-    convexity = positive_scalar("strong_convexity", strong_convexity)
     what = "the noise of Corollary 2 of Asoodeh, Chen, Calmon and Ozgur (2021) lacks its dimensions and a factor 1/2"
     warn_unsound(what, "hockeystick.utility.random_stop_excess_risk_rate", "bound")
     statistical = ((clip + beta * ball) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, count_scalar, vector
+from hockeystick._checks import STRICT, Array, Result, vector
 from hockeystick.isrl import Budget, Stage, harmonic_participation, noisy_mb_sgd_accountant
 from hockeystick.isrl import erm_rounds as corrected_rounds
 from hockeystick.isrl import multistage_schedule as corrected_schedule
-from hockeystick.isrl.domains import checked, checked_vectors
+from hockeystick.isrl.domains import checked, checked_vectors, scalars
 from hockeystick.published.warning import warn_unsound
 
 
@@ -753,11 +753,10 @@ def experimental_local_sgd_sigma(
     >>> print(f"{noise.noise_std:.6f} nominal 0.75, certified {format_upper(noise.certified_epsilon, '.2f')}")
     1.431503 nominal 0.75, certified 1.67
     """
-    clip, records, number, eps, d = checked(locals())
-    local_steps = count_scalar("local_steps", local_steps)
+    clip, records, number, local_steps, eps, d = scalars(locals())
     warn_unsound(_HEURISTIC, _INSTEAD)
     sigma = float(2.0 * clip * np.sqrt(2.0 * number * local_steps * np.log(1.0 / d)) / (records * eps))
     silo = noisy_mb_sgd_accountant(
-        noise_std=sigma, lipschitz=lipschitz, num_records=num_records, batch_size=1, rounds=rounds * local_steps
+        noise_std=sigma, lipschitz=clip, num_records=records, batch_size=1, rounds=number * local_steps
     )
-    return HeuristicNoise(sigma, 1, float(silo.epsilon(delta)))
+    return HeuristicNoise(sigma, 1, float(silo.epsilon(d)))

@@ -9,16 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import (
-    STRICT,
-    Array,
-    Result,
-    count_scalar,
-    non_negative_scalar,
-    positive_scalar,
-    scalar,
-    vector,
-)
+from hockeystick._checks import STRICT, Array, Result, scalar, vector
 from hockeystick.distortion import (
     InfeasibleBudgetError,
     aggregate,
@@ -28,7 +19,8 @@ from hockeystick.distortion import (
     leakage_tv_coefficient,
 )
 from hockeystick.distortion.divergences import pair
-from hockeystick.distortion.domains import LEAKAGE, checked
+from hockeystick.distortion.domains import DOMAINS, LEAKAGE, checked
+from hockeystick.isrl.domains import scalars
 from hockeystick.published.warning import UnsoundBoundWarning, warn_unsound
 
 PAPER = "of Zhang, Chen and Yang (2023)"
@@ -500,10 +492,8 @@ def utility_loss_constant(norm: float, bias: float, bias_slope: float, *, fixed:
     >>> print(f"{published.utility_loss_constant(1.0, 0.5, 0.1):.2f}")
     2.60
     """
-    c3 = non_negative_scalar("norm", norm)
-    c4 = non_negative_scalar("bias", bias)
-    c5 = non_negative_scalar("bias_slope", bias_slope)
-    return 2.0 * c3**2 + c4 * ((c4 if fixed else c3) + 2.0 * c5)
+    c3, c4, c5 = scalars(locals(), **dict.fromkeys(("norm", "bias", "bias_slope"), "non_negative"))
+    return float(2.0 * c3**2 + c4 * ((c4 if fixed else c3) + 2.0 * c5))
 
 
 def utility_loss_upper_bound(
@@ -791,12 +781,7 @@ def optimal_tradeoff_conditions(
     >>> print(f"{conditions.weights_match} {conditions.variance_required:.6f} {conditions.gap:.6f}")
     True 0.931163 0.092607
     """
-    start = scalar("unprotected", unprotected, *LEAKAGE)
-    xi = positive_scalar("log_ratio", log_ratio)
-    constant = positive_scalar("utility_constant", utility_constant)
-    gamma = positive_scalar("ratio", ratio)
-    gap = positive_scalar("near_optimal_gap", near_optimal_gap)
-    variance = non_negative_scalar("conditional_variance", conditional_variance)
+    start, xi, constant, gamma, gap, variance = scalars(locals(), **DOMAINS | {"log_ratio": "positive"})
     warn_unsound(
         f"Theorem 5.14 {PAPER} rests on the false Theorem 5.12", "hockeystick.distortion.tradeoff_upper_bound", "bound"
     )
@@ -912,11 +897,12 @@ def run_near_optimal_utility_fl(
     6.50e-05 0.05
     """
     server = vector("start", STRICT.finite("start", start))
-    rounds = count_scalar("rounds", rounds)
+    numbers = {"rounds": rounds, "utility_constant": utility_constant, "learning_rate": learning_rate}
+    rounds, utility_constant, learning_rate = scalars(numbers, utility_constant="positive")
     shape = (rounds + 1, len(clients))
-    limits = _of_each("budget", STRICT.finite("budget", budget), shape)
-    starts = _of_each("unprotected", STRICT.finite("unprotected", unprotected), shape)
-    variances = _of_each("variance", STRICT.finite("variance", variance), shape)
+    limits = _of_each("budget", STRICT.within("budget", budget, LEAKAGE), shape)
+    starts = _of_each("unprotected", STRICT.within("unprotected", unprotected, LEAKAGE), shape)
+    variances = _of_each("variance", STRICT.positive("variance", variance), shape)
     warn_unsound(
         "Algorithm 1 of Zhang, Chen and Yang (2023) promises neither privacy nor utility", "hockeystick.Accountant"
     )

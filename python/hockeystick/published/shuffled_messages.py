@@ -5,20 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import (
-    STRICT,
-    Array,
-    Result,
-    at_most,
-    broadcast,
-    count_scalar,
-    non_negative_scalar,
-    positive_scalar,
-    scalar,
-)
+from hockeystick._checks import STRICT, Array, Result, at_most, broadcast, scalar
 from hockeystick.isrl import Budget
 from hockeystick.isrl import shuffle_amplification as corrected_amplification
-from hockeystick.isrl.domains import checked
+from hockeystick.isrl.domains import checked, scalars
 from hockeystick.published.warning import warn_unsound
 
 
@@ -137,7 +127,7 @@ def shuffled_mb_sgd_sigma(
     153.91
     """
     lipschitz, records, all_silos, silos, number, eps, d = checked(locals())
-    constant = positive_scalar("constant", constant)
+    (constant,) = scalars({"constant": constant}, constant="positive")
     STRICT.require(lambda e, most: e <= most, "epsilon must be at most ln(2/delta)", epsilon=eps, limit=np.log(2.0 / d))
     STRICT.require(
         lambda m, least: m >= least,
@@ -237,13 +227,11 @@ def shuffle_composed_delta(epsilon: float, delta: float, *, num_silos: int, num_
     >>> print(f"{published.shuffle_composed_delta(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50):.1e}")
     7.0e-07
     """
-    epsilon = positive_scalar("epsilon", epsilon)
-    delta = positive_scalar("delta", delta)
-    messages = count_scalar("num_silos", num_silos) * count_scalar("rounds", rounds)
-    records = count_scalar("num_records", num_records)
+    epsilon, delta, silos, records, number = scalars(locals(), delta="positive")
+    messages = silos * number
     at_most("epsilon", epsilon, "1/num_records", 1.0 / records)
     at_most("delta", delta, "1/(14 num_silos num_records rounds)", 1.0 / (14.0 * messages * records))
-    return 14.0 * messages * records * delta
+    return float(14.0 * messages * records * delta)
 
 
 def shuffle_composed_epsilon(
@@ -287,17 +275,15 @@ def shuffle_composed_epsilon(
     >>> print(f"{order:.5f}")
     0.03831
     """
-    epsilon = non_negative_scalar("epsilon", epsilon)
-    messages = count_scalar("num_silos", num_silos) * count_scalar("num_records", num_records)
-    at_most("epsilon", epsilon, "sqrt(num_silos)", num_silos**0.5)
-    delta = scalar(
-        "delta", delta, lambda x: 0 < x < 1 / messages, f"lie in (0, 1/(num_silos num_records) = {1 / messages:g})"
-    )
-    weight = positive_scalar("compositionality", compositionality) ** 2
+    epsilon, delta, silos, records, constant = scalars(locals(), epsilon="non_negative")
+    messages = silos * records
+    at_most("epsilon", epsilon, "sqrt(num_silos)", silos**0.5)
+    scalar("delta", delta, lambda x: x < 1 / messages, f"lie in (0, 1/(num_silos num_records) = {1 / messages:g})")
+    weight = constant**2
     warn_unsound(
         "Corollary D.1 of Lowy and Razaviyayn (2023) states an order", "hockeystick.isrl.shuffle_amplification_composed"
     )
-    return float(epsilon * np.log(1.0 / (messages * delta)) * weight / np.sqrt(num_silos))
+    return float(epsilon * np.log(1.0 / (messages * delta)) * weight / np.sqrt(silos))
 
 
 def shuffle_vector_sum(
@@ -361,10 +347,8 @@ def shuffle_vector_sum(
     ...     )
     [4.]
     """
+    clip, levels, bits, rate = scalars(locals())
     points = np.atleast_2d(STRICT.finite("vectors", vectors))
-    clip = positive_scalar("lipschitz", lipschitz)
-    levels, bits = count_scalar("levels", levels), count_scalar("noise_bits", noise_bits, 0)
-    rate = scalar("probability", probability, lambda x: 0 < x < 1, "lie in (0, 1)")
     at_most("the norm of vectors", float(np.linalg.norm(points, axis=1).max()) * (1 - 1e-12), "lipschitz", clip)
     warn_unsound(
         "the sum of Algorithms 4 and 5 of Lowy and Razaviyayn (2023) is (N - 1) L too large",

@@ -7,7 +7,6 @@ Lipschitz and smooth losses and independent records; the privacy guarantee does 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,20 @@ import numpy as np
 
 from hockeystick._checks import Array, choice, count_scalar, setting_warnings
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.printing import format_upper
-from hockeystick.utility.settings import TRUST, Problem, Report, Setting, Trust, candidates_of, checked_inputs, smallest
+from hockeystick.utility.algorithms import ALGORITHMS, pool_of
+from hockeystick.utility.settings import (
+    BOUND,
+    HEAD,
+    TRUST,
+    Problem,
+    Report,
+    Setting,
+    Trust,
+    bound,
+    cells,
+    checked_inputs,
+    smallest,
+)
 
 if TYPE_CHECKING:
     from hockeystick.simulate import Algorithm
@@ -73,15 +84,9 @@ class Plan:
         """
         means = [""] * len(self.settings) if losses is None else [f" {row.mean():>14.4g}" for row in losses]
         column = "" if losses is None else f" {'simulated loss':>14}"
-        head = (
-            f"{self.trust}: epsilon <= {self.problem.epsilon:g} at delta = {self.problem.delta:g}\n({self.promise})\n\n"
-            f"{'noise std':>10} {'rounds':>8} {'batch':>8} {'silos':>8} {'step':>10} {'epsilon':>9} {'risk bound':>11}{column}\n"
-        )
-        return head + "\n".join(
-            f"{s.noise_std:>10.4g} {s.rounds:>8} {s.batch_size:>8} {s.silos_per_round:>8} {s.learning_rate:>10.3g} "
-            f"{format_upper(s.epsilon, '9.5g')} {format_upper(s.risk_bound, '11.4g')}{mean}"
-            for s, mean in zip(self.settings, means, strict=True)
-        )
+        target = f"{self.trust}: epsilon <= {self.problem.epsilon:g} at delta = {self.problem.delta:g}"
+        rows = [f"{cells(s)}{bound(s)}{mean}" for s, mean in zip(self.settings, means, strict=True)]
+        return "\n".join([target, f"({self.promise})", "", f"{HEAD}{BOUND}{column}", *rows])
 
     def simulated_loss(self, data: Data | None = None, *, seed: int = 0, num_runs: int = 20) -> Array:
         """Return the loss that every setting reaches in simulated trainings.
@@ -127,7 +132,41 @@ class Plan:
         >>> found.simulated_loss(num_runs=3).shape
         (2, 3)
         """
-        return simulated_losses(self.trust, self.problem, self.settings, data, seed=seed, num_runs=num_runs)
+        from hockeystick.simulate import run, synthetic  # noqa: PLC0415 - numba is asked for when needed
+
+        problem = self.problem
+        if self.trust not in SIMULATED:
+            msg = f"trust must be {' or '.join(map(repr, SIMULATED))} for a simulated loss, not {shown(self.trust)}"
+            raise ValueError(msg)
+        num_runs = count_scalar("num_runs", num_runs)
+        if data is None:
+            size = problem.num_silos * problem.num_records * problem.dimension
+            if size > MAX_NUMBERS:
+                msg = f"num_silos num_records dimension must be at most {MAX_NUMBERS} for synthetic data, not {size}; give data"
+                raise ValueError(msg)
+            sizes = [problem.num_records] * problem.num_silos
+            data = synthetic("logistic", sizes=sizes, num_features=problem.dimension, seed=seed)
+        _check(problem, data)
+        learned = data.pooled() if self.trust == "central" else data
+        runs = [
+            run(self._algorithm(setting), learned, rounds=setting.rounds, seed=seed, num_runs=num_runs)
+            for setting in self.settings
+        ]
+        return np.array([result.loss()[-1] for result in runs])
+
+    def _algorithm(self, setting: Setting) -> Algorithm:
+        """Return what is simulated of a setting."""
+        from hockeystick.simulate import EveryRound, FixedSize, NoisyMinibatchSGD  # noqa: PLC0415
+
+        everybody = self.trust == "central" or setting.silos_per_round == self.problem.num_silos
+        return NoisyMinibatchSGD(
+            learning_rate=setting.learning_rate,
+            clip_norm=self.problem.lipschitz,
+            noise_std=setting.noise_std,
+            records=FixedSize(setting.batch_size),
+            clients=EveryRound() if everybody else FixedSize(setting.silos_per_round),
+            radius=self.problem.diameter / 2,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers and words, for JSON."""
@@ -151,11 +190,41 @@ class Plan:
         ValueError
             For "shuffle", whose noise no array function accounts for.
         """
-        return sweep_plan(self.trust, self.problem, self.settings)
+        if self.trust == "shuffle":
+            msg = "trust must not be 'shuffle' for a sweep: no array function accounts for given noise there"
+            raise ValueError(msg)
+        problem, pool = self.problem, pool_of(self.trust, self.problem)
+        noises, rounds, batches, silos, *_ = zip(*self.settings, strict=True)
+        axes: dict[str, Any] = {"noise_std": {"logspace": [min(noises) / 2.0, max(noises) * 2.0], "num": 25}}
+        same = ("dimension", "lipschitz", "smoothness", "strong_convexity")
+        fixed: dict[str, Any] = {name: getattr(problem, name) for name in same}
+        if self.trust == "last-iterate":
+            bounded = {"gradient_bound": problem.lipschitz, "gradient_std": 0.0}
+            outputs: dict[str, Any] = {
+                "delta": "utility.trusted_aggregator_delta",
+                "risk": {"function": "utility.trusted_aggregator_excess_risk", "arguments": bounded},
+            }
+            fixed |= {"eps": problem.epsilon, "num_users": problem.num_silos, "radius": problem.diameter / 2.0}
+            axes["batch_size"] = sorted(set(silos))
+        else:
+            outputs = {"epsilon": "isrl.noisy_mb_sgd_epsilon", "risk": "isrl.mb_sgd_risk_bound"}
+            fixed |= {
+                "delta": problem.delta,
+                "diameter": problem.diameter,
+                "num_records": pool.num_records,
+                "num_silos": pool.num_parties,
+                "silos_per_round": pool.taking_part,
+            }
+            axes |= {"rounds": sorted(set(rounds)), "batch_size": sorted(set(batches))}
+        return {"title": f"Around a plan for {self.trust}", "outputs": outputs, "fixed": fixed, "axes": axes}
 
     def sweep_toml(self) -> str:
         """Return `sweep` as a TOML file's text."""
-        return toml(self.sweep())
+        source = self.sweep()
+        lines = [f"title = {json.dumps(source['title'])}"]
+        for section in ("outputs", "fixed", "axes"):
+            lines += ["", f"[{section}]", *(f"{name} = {_value(value)}" for name, value in source[section].items())]
+        return "\n".join(lines) + "\n"
 
 
 def plan(
@@ -253,9 +322,10 @@ def plan(
     num_settings = count_scalar("num_settings", num_settings)
     population = num_protected(trust, problem.num_silos, problem.num_records)
     setting_warnings.warn(setting_warnings.large_delta(problem.delta, population))
-    candidates = [[candidate] for candidate in candidates_of(trust, problem)]
+    algorithm = next(one for one in ALGORITHMS if one.trust == trust)
+    candidates = [[candidate] for candidate in algorithm.settings(problem)]
     settings = [setting for _, setting in smallest(candidates, num_settings, report).found]
-    telling = [setting for setting in settings if setting.risk_bound < problem.lipschitz * problem.diameter]
+    telling = [setting for setting in settings if setting.risk_bound < problem.gap]
     return Plan(trust, problem, tuple(telling or settings))
 
 
@@ -270,40 +340,6 @@ MAX_NUMBERS = 50_000_000  # of synthetic data: 400 MB
 SIMULATED = ("central", "inter-silo")
 
 
-def simulated_losses(
-    trust: Trust, problem: Problem, settings: Sequence[Setting], data: Data | None, *, seed: int, num_runs: int
-) -> Array:
-    """Return the loss that every setting reaches in every run, shape (settings, num_runs)."""
-    from hockeystick.simulate import run  # noqa: PLC0415 - numba is asked for when needed
-
-    if trust not in SIMULATED:
-        msg = f"trust must be {' or '.join(map(repr, SIMULATED))} for a simulated loss, not {shown(trust)}"
-        raise ValueError(msg)
-    num_runs = count_scalar("num_runs", num_runs)
-    learned = synthetic_data(problem, seed) if data is None else data
-    _check(problem, learned)
-    if trust == "central":
-        learned = learned.pooled()
-    rows: list[Any] = []
-    for setting in settings:
-        algorithm = _algorithm(trust, problem, setting, learned.num_silos)
-        result = run(algorithm, learned, rounds=setting.rounds, seed=seed, num_runs=num_runs)
-        rows.append(result.loss()[-1])
-    return np.array(rows)
-
-
-def synthetic_data(problem: Problem, seed: int) -> Data:
-    """Return logistic regression with as many silos, records and parameters as a plan has; features of norm 1 at most."""
-    from hockeystick.simulate import synthetic  # noqa: PLC0415
-
-    size = problem.num_silos * problem.num_records * problem.dimension
-    if size > MAX_NUMBERS:
-        msg = f"num_silos num_records dimension must be at most {MAX_NUMBERS} for synthetic data, not {size}; give data"
-        raise ValueError(msg)
-    sizes = [problem.num_records] * problem.num_silos
-    return synthetic("logistic", sizes=sizes, num_features=problem.dimension, seed=seed)
-
-
 def _check(problem: Problem, data: Data) -> None:
     expected = (problem.num_silos, problem.num_records, problem.dimension)
     given = (data.num_silos, min(data.sizes or (0,)), data.dimension)
@@ -312,69 +348,8 @@ def _check(problem: Problem, data: Data) -> None:
         raise ValueError(msg)
 
 
-def _algorithm(trust: Trust, problem: Problem, setting: Setting, num_silos: int) -> Algorithm:
-    from hockeystick.simulate import EveryRound, FixedSize, NoisyMinibatchSGD  # noqa: PLC0415
-
-    everybody = trust == "central" or setting.silos_per_round == num_silos
-    return NoisyMinibatchSGD(
-        learning_rate=setting.learning_rate,
-        clip_norm=problem.lipschitz,
-        noise_std=setting.noise_std,
-        records=FixedSize(setting.batch_size),
-        clients=EveryRound() if everybody else FixedSize(setting.silos_per_round),
-        radius=problem.diameter / 2,
-    )
-
-
-def sweep_plan(trust: Trust, problem: Problem, settings: Sequence[Setting]) -> dict[str, Any]:
-    """Return a sweep plan of the array functions behind the settings of a plan."""
-    if trust == "shuffle":
-        msg = "trust must not be 'shuffle' for a sweep: no array function accounts for given noise there"
-        raise ValueError(msg)
-    noises = [setting.noise_std for setting in settings]
-    spread = {"logspace": [min(noises) / 2.0, max(noises) * 2.0], "num": 25}
-    fixed: dict[str, Any] = {
-        "dimension": problem.dimension,
-        "lipschitz": problem.lipschitz,
-        "smoothness": problem.smoothness,
-        "strong_convexity": problem.strong_convexity,
-    }
-    axes: dict[str, Any] = {"noise_std": spread}
-    sizes = sorted({setting.batch_size for setting in settings})
-    if trust == "last-iterate":
-        outputs: dict[str, Any] = {
-            "delta": "utility.trusted_aggregator_delta",
-            "risk": {
-                "function": "utility.trusted_aggregator_excess_risk",
-                "arguments": {"gradient_bound": problem.lipschitz, "gradient_std": 0.0},
-            },
-        }
-        fixed |= {"eps": problem.epsilon, "num_users": problem.num_silos, "radius": problem.diameter / 2.0}
-        axes["batch_size"] = sorted({setting.silos_per_round for setting in settings})
-    else:
-        central = trust == "central"
-        outputs = {"epsilon": "isrl.noisy_mb_sgd_epsilon", "risk": "isrl.mb_sgd_risk_bound"}
-        fixed |= {
-            "delta": problem.delta,
-            "diameter": problem.diameter,
-            "num_records": problem.num_records * (problem.num_silos if central else 1),
-            "num_silos": 1 if central else problem.num_silos,
-            "silos_per_round": 1 if central else problem.silos_per_round,
-        }
-        axes |= {"rounds": sorted({setting.rounds for setting in settings}), "batch_size": sizes}
-    return {"title": f"Around a plan for {trust}", "outputs": outputs, "fixed": fixed, "axes": axes}
-
-
-def toml(source: dict[str, Any]) -> str:
-    """Return a sweep plan's mapping as TOML."""
-    lines = [f"title = {json.dumps(source['title'])}"]
-    for section in ("outputs", "fixed", "axes"):
-        lines += ["", f"[{section}]"]
-        lines += [f"{name} = {_value(value)}" for name, value in source[section].items()]
-    return "\n".join(lines) + "\n"
-
-
 def _value(value: Any) -> str:
+    """Return a value of a sweep plan as TOML."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{name} = {_value(item)}" for name, item in value.items()) + " }"
     return json.dumps(value)

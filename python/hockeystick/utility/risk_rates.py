@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hockeystick import isrl
 from hockeystick._checks import at_most, positive_scalar
-from hockeystick.utility.settings import Problem, checked_inputs
+from hockeystick.utility.settings import Problem, checked_inputs, without_nan
 
 
 class RatePair(NamedTuple):
@@ -73,13 +73,9 @@ class RiskRates:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rates as plain numbers and words, for JSON; None where there is no number."""
-        plain = [
-            {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in pair._asdict().items()}
-            for pair in self.pairs
-        ]
         unused = ("max_rounds", "max_batch_size")  # of plans, which risk_rates does not take
         inputs = {name: value for name, value in vars(self.problem).items() if name not in unused}
-        return {"inputs": inputs, "order_only": True, "pairs": plain}
+        return {"inputs": inputs, "order_only": True, "pairs": [without_nan(pair._asdict()) for pair in self.pairs]}
 
 
 def _line(pair: RatePair) -> str:
@@ -177,7 +173,7 @@ class _Inputs(NamedTuple):
 def _pairs(inputs: _Inputs) -> tuple[RatePair, ...]:
     problem = inputs.problem
     total = problem.num_silos * problem.num_records
-    gap = problem.lipschitz * problem.diameter
+    gap = problem.gap
     erm = inputs.of(isrl.erm_rounds, batch_size=problem.num_records, initial_gap=gap)
     own = inputs.of(isrl.excess_risk_rate_iid, silos_per_round=total, num_records=1)
     rounds, shuffled = inputs.of(isrl.mb_sgd_rounds), inputs.of(isrl.shuffle_rounds)

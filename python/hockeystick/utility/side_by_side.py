@@ -8,19 +8,16 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from hockeystick import federated, last_iterate, published
 from hockeystick._checks import (
-    OPEN_PROBABILITY,
     Array,
     at_most,
     choice,
     count_scalar,
-    non_negative_scalar,
-    positive_scalar,
     setting_warnings,
 )
 from hockeystick._checks.shown import listed, shown
@@ -28,16 +25,17 @@ from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
 from hockeystick.accounting import Accountant
 from hockeystick.isrl import shuffle_amplification, subsampling_amplification
+from hockeystick.isrl.domains import ScalarDomain
 from hockeystick.kernels import gaussian_epsilon
-from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian
-from hockeystick.utility.settings import InputChecks, Inputs, checked_inputs
+from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian, Mechanism
+from hockeystick.utility.settings import checked_inputs
 
 Order: TypeAlias = Literal["random", "cyclic"]
 MAX_POINTS = 10  # numbers of rounds, where only the largest is given
 
 
 @dataclass(frozen=True)
-class Training(Inputs):
+class Training:
     """The checked inputs, and what follows from them."""
 
     num_clients: int
@@ -54,23 +52,6 @@ class Training(Inputs):
     delta: float
     order: Order
     index: int
-
-    CHECKS: ClassVar[InputChecks] = {
-        **dict.fromkeys(("num_clients", "num_records", "clients_per_round", "batch_size", "local_steps"), count_scalar),
-        **dict.fromkeys(("noise_std", "lipschitz"), positive_scalar),
-        **dict.fromkeys(("smoothness", "strong_convexity"), non_negative_scalar),
-        "learning_rate": positive_scalar,
-        "diameter": (lambda x: x > 0, "be positive, or infinite where nothing is projected"),
-        "delta": OPEN_PROBABILITY,
-        "order": partial(choice, choices=get_args(Order)),
-        "index": count_scalar,
-    }
-    AT_MOST: ClassVar[Mapping[str, str]] = {
-        "clients_per_round": "num_clients",
-        "batch_size": "num_records",
-        "strong_convexity": "smoothness",
-    }
-    OPTIONAL = ("clients_per_round", "batch_size")
 
     @property
     def everybody(self) -> bool:
@@ -115,19 +96,22 @@ class Training(Inputs):
         return np.where(rounds < self.index, 0, (rounds - self.index) // self.period + 1)
 
 
+DOMAINS: dict[str, ScalarDomain] = {
+    "noise_std": "positive",
+    "smoothness": "non_negative",
+    "diameter": (lambda x: x > 0, "be positive, or infinite where nothing is projected"),
+    "order": partial(choice, choices=get_args(Order)),
+}
+
+
 def checked_training(arguments: Mapping[str, Any]) -> Training:
     """Check the arguments in their order."""
-    training = checked_inputs(Training, arguments)
-    _check_order(training)
-    return training
-
-
-def _check_order(training: Training) -> None:
+    training = checked_inputs(Training, arguments, **DOMAINS)
     if training.order == "random":
         if training.index != 1:
             msg = f"index must be 1 for order='random', in which a record has no round of its own, not {training.index}"
             raise ValueError(msg)
-        return
+        return training
     together = training.clients_per_round * training.batch_size
     if training.num_clients * training.num_records % together:
         msg = (
@@ -136,6 +120,7 @@ def _check_order(training: Training) -> None:
         )
         raise ValueError(msg)
     at_most("index", training.index, "the rounds of a pass", training.period)
+    return training
 
 
 def checked_rounds(rounds: int | Sequence[int]) -> Array:
@@ -172,15 +157,13 @@ def without(rounds: Array, reason: str) -> Curve:
 def composition(training: Training, rounds: Array) -> Curve:
     """Compose the rounds, all of whose models are seen."""
     if training.order == "cyclic":
-        return Curve(_gaussians(training.multiplier, training.uses(rounds), training.delta))
-    size, drawn = (
-        (training.num_records, training.batch_size)
-        if training.everybody
-        else (training.num_clients, training.clients_per_round)
-    )
-    if training.everybody and training.local_steps > 1:  # a batch is drawn for each of them
-        size = drawn
-    return Curve(_sampled(training.multiplier, size, drawn, rounds, training.delta))
+        return _composed(Gaussian(training.multiplier), training.uses(rounds), training.delta)
+    size, drawn = training.num_clients, training.clients_per_round
+    if training.everybody:
+        size, drawn = training.num_records, training.batch_size
+        if training.local_steps > 1:  # a batch is drawn for each of them
+            size = drawn
+    return _composed(_sampled(training.multiplier, size, drawn), rounds, training.delta)
 
 
 def inter_silo(training: Training, rounds: Array) -> Curve:
@@ -190,24 +173,18 @@ def inter_silo(training: Training, rounds: Array) -> Curve:
         training.noise_std / training.lipschitz * (training.batch_size if alone else 1.0 / training.local_steps)
     )
     if training.order == "cyclic":
-        return Curve(_gaussians(multiplier, training.uses(rounds), training.delta))
+        return _composed(Gaussian(multiplier), training.uses(rounds), training.delta)
     size = training.num_records if alone else training.batch_size
-    return Curve(_sampled(multiplier, size, training.batch_size, rounds, training.delta))
+    return _composed(_sampled(multiplier, size, training.batch_size), rounds, training.delta)
 
 
-def _gaussians(multiplier: float, uses: Array, delta: float) -> Array:
-    return np.array(
-        [Accountant("replace").compose(Gaussian(multiplier), int(k)).epsilon(delta) if k else 0.0 for k in uses]
-    )
+def _sampled(multiplier: float, size: int, drawn: int) -> Mechanism:
+    step = Gaussian(multiplier)
+    return step if size == drawn else FixedSizeSampled(step, size, drawn, replacement=False)
 
 
-def _sampled(multiplier: float, size: int, drawn: int, rounds: Array, delta: float) -> Array:
-    step = (
-        Gaussian(multiplier)
-        if size == drawn
-        else FixedSizeSampled(Gaussian(multiplier), size, drawn, replacement=False)
-    )
-    return np.array([Accountant("replace").compose(step, int(k)).epsilon(delta) for k in rounds])
+def _composed(step: Mechanism, uses: Array, delta: float) -> Curve:
+    return Curve(np.array([Accountant("replace").compose(step, int(k)).epsilon(delta) if k else 0.0 for k in uses]))
 
 
 def last_models(training: Training, rounds: Array) -> dict[str, Array]:
@@ -437,7 +414,7 @@ NAMES = {  # bound of last_iterate -> our name and its source
     "joint": ("joint", "docs/core/hidden_state.md"),
 }
 DRAWN = "needs a record whose rounds are known: here they are drawn"
-DOMAIN = "needs a domain of at most ten noise deviations"
+TOO_WIDE = "needs a domain of at most ten noise deviations"
 
 
 class Analysis(NamedTuple):
@@ -606,35 +583,16 @@ def analyses(
     training = checked_training(locals())
     times = checked_rounds(rounds)
     setting_warnings.warn(setting_warnings.large_delta(training.delta, training.num_records * training.num_clients))
-    return Analyses(training, times, (*_certified(training, times), *_printed(training, times)))
+    first = composition(training, times)
+    found = [
+        Analysis("composition", "Accountant", training.protects, EVERY, CERTIFIED, False, *first),
+        *last_models_of(training, times),
+        *(Analysis(*words, *curve(training, times)) for *words, curve in OTHERS),
+    ]
+    return Analyses(training, times, tuple(found))
 
 
-def _certified(training: Training, rounds: Array) -> list[Analysis]:
-    unit = training.protects
-
-    def of(name: str, source: str, protects: str, seen: str, status: str, curve: Curve) -> Analysis:  # noqa: PLR0917
-        return Analysis(name, source, protects, seen, status, False, *curve)
-
-    return [
-        of("composition", "Accountant", unit, EVERY, CERTIFIED, composition(training, rounds)),
-        *_hidden(training, rounds),
-        of("shifted (FedAvg)", "federated.fedavg_epsilon", "record", LAST, CERTIFIED, fedavg(training, rounds)),
-        of(
-            "trusted aggregator", "federated.best_sampled", "client", LAST, CONVEX,
-            trusted_aggregator(training, rounds),
-        ),
-        of(
-            "inter-silo", "isrl.noisy_mb_sgd_accountant", "record", "the messages of the record's client", CERTIFIED,
-            inter_silo(training, rounds),
-        ),
-        of(
-            "shuffle", "isrl.shuffle_amplification", "client", "the shuffled messages", CERTIFIED,
-            shuffled(training, rounds),
-        ),
-    ]  # fmt: skip
-
-
-def _hidden(training: Training, rounds: Array) -> list[Analysis]:
+def last_models_of(training: Training, rounds: Array) -> list[Analysis]:
     """Return the analyses of the last model of projected noisy SGD."""
     covered = training.local_steps == 1
     bounds = last_models(training, rounds) if covered else {}
@@ -645,34 +603,32 @@ def _hidden(training: Training, rounds: Array) -> list[Analysis]:
             continue
         epsilon = bounds.get(bound, np.full(rounds.shape, np.nan))
         reason = ""
-        if not np.isfinite(epsilon).any():
-            reason = _missing(epsilon, DRAWN if drawn and bound == "contraction" else DOMAIN)
-            reason = reason if covered else ONE_STEP.format(training.local_steps)
+        if not covered:
+            reason = ONE_STEP.format(training.local_steps)
+        elif np.isinf(epsilon).any() and not np.isfinite(epsilon).any():  # looked for in vain
+            reason = ABOVE
+        elif not np.isfinite(epsilon).any():
+            reason = DRAWN if drawn and bound == "contraction" else TOO_WIDE
         found.append(Analysis(name, source, training.protects, LAST, CONVEX, False, epsilon, reason))
     return found
 
 
-def _missing(epsilon: Array, unless: str) -> str:
-    """Say why no value of a curve is finite: one that is infinite was looked for in vain."""
-    return ABOVE if np.isinf(epsilon).any() else unless
-
-
-def _printed(training: Training, rounds: Array) -> list[Analysis]:
-    table: tuple[tuple[str, str, str, str, str, Callable[[Training, Array], Curve]], ...] = (
-        (
-            "printed FedAvg", "Sun, Shen and Tao 2024, Theorem 12(a)", "record", LAST,
-            "false: linear losses violate it from two rounds on", printed_fedavg,
-        ),
-        (
-            "printed aggregator", "Asoodeh, Chen, Calmon and Ozgur 2021, Theorem 2", "client", LAST,
-            "no guarantee here: it holds where no client takes part twice", printed_aggregator,
-        ),
-        (
-            "printed inter-silo", "Lowy and Razaviyayn 2023, Theorem D.1", "record", "the messages of the record's client",
-            "loose: 4 to 31 times the noise that is needed", printed_inter_silo,
-        ),
-    )  # fmt: skip
-    return [
-        Analysis(name, source, protects, seen, status, True, *curve(training, rounds))
-        for name, source, protects, seen, status, curve in table
-    ]
+OWN = "the messages of the record's client"
+OTHERS: tuple[tuple[str, str, str, str, str, bool, Callable[[Training, Array], Curve]], ...] = (
+    ("shifted (FedAvg)", "federated.fedavg_epsilon", "record", LAST, CERTIFIED, False, fedavg),
+    ("trusted aggregator", "federated.best_sampled", "client", LAST, CONVEX, False, trusted_aggregator),
+    ("inter-silo", "isrl.noisy_mb_sgd_accountant", "record", OWN, CERTIFIED, False, inter_silo),
+    ("shuffle", "isrl.shuffle_amplification", "client", "the shuffled messages", CERTIFIED, False, shuffled),
+    (
+        "printed FedAvg", "Sun, Shen and Tao 2024, Theorem 12(a)", "record", LAST,
+        "false: linear losses violate it from two rounds on", True, printed_fedavg,
+    ),
+    (
+        "printed aggregator", "Asoodeh, Chen, Calmon and Ozgur 2021, Theorem 2", "client", LAST,
+        "no guarantee here: it holds where no client takes part twice", True, printed_aggregator,
+    ),
+    (
+        "printed inter-silo", "Lowy and Razaviyayn 2023, Theorem D.1", "record", OWN,
+        "loose: 4 to 31 times the noise that is needed", True, printed_inter_silo,
+    ),
+)  # fmt: skip
