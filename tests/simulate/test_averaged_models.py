@@ -16,7 +16,7 @@ pytest.importorskip("numba")
 
 import hockeystick as hs
 from hockeystick import simulate
-from hockeystick.simulate.running.averaged_models import FixedMean, PoissonMean, _others
+from hockeystick.federated.released_models import FixedMean, PoissonMean, _others
 
 SETTINGS = {"learning_rate": 0.1, "local_steps": 5, "clip_norm": 1.0, "noise_std": 1.0}
 

@@ -13,8 +13,8 @@ pytest.importorskip("numba")
 
 from hockeystick import simulate
 from hockeystick.simulate.kernels import kernel
-from hockeystick.simulate.kernels.batches import exponential
-from hockeystick.simulate.problem.records import row_norms
+from hockeystick.simulate.kernels.losses import exponential
+from hockeystick.simulate.problem.problem import row_norms
 from hockeystick.simulate.running import engine
 
 LOSSES = ("linear", "least_squares", "logistic", "hinge", "absolute")

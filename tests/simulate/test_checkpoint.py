@@ -22,14 +22,15 @@ from small_runs import FEDAVG, SGD, SILOS, run
 pytest.importorskip("numba")
 
 from hockeystick import simulate
-from hockeystick.simulate.running import checkpoint, interrupts
+from hockeystick.simulate.running import checkpoint
+from hockeystick.simulate.running.run import noted
 
 KILLED = """
 import sys
 import numpy as np
 from small_runs import FEDAVG, run
 from hockeystick.simulate.running import checkpoint
-checkpoint.SECONDS, checkpoint.MOST_SHARE = 0.0, 1.0
+checkpoint.SECONDS, checkpoint.MAX_SHARE = 0.0, 1.0
 result = run(FEDAVG, rounds=240_000, num_runs=3, record_every=80_000, checkpoint=sys.argv[1])
 np.savez(sys.argv[2], models=result.models, last=result.last_iterates, recorded=result.recorded)
 """
@@ -78,7 +79,7 @@ def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
     """A run that ends after its n-th writing goes on to the bits of an uninterrupted one, on another number of threads."""
     whole = run(algorithm, rounds=40, num_runs=3, record_every=7)
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoint, "MOST_SHARE", 1e9)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", 1e9)
     write, left = checkpoint.Checkpoint.write, [writings]
 
     def counted(self, recording):
@@ -271,7 +272,7 @@ def test_a_second_ctrl_c_raises_at_once():
     """The first is noted, the second raises, and afterwards Ctrl-C is what it was."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore Ctrl-C
     try:
-        with interrupts.noted() as pressed:
+        with noted() as pressed:
             assert not pressed()
             signal.raise_signal(signal.SIGINT)
             assert pressed()

@@ -16,7 +16,7 @@ pytest.importorskip("numba")
 
 import hockeystick as hs
 from hockeystick import audit, simulate
-from hockeystick.simulate.running.averaged_models import FixedMean
+from hockeystick.federated.released_models import FixedMean
 
 SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.4}
 SIZES, SHARES = [1, 2, 5, 2], (0.1, 0.2, 0.5, 0.2)

@@ -18,7 +18,7 @@ pytest.importorskip("numba")
 
 import hockeystick as hs
 from hockeystick import audit, simulate
-from hockeystick.simulate.running.averaged_models import FixedMean, PoissonMean, RemainingMean
+from hockeystick.federated.released_models import FixedMean, PoissonMean, RemainingMean
 
 SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 5, "clip_norm": 1.0, "noise_std": 1.0}
 

@@ -13,8 +13,7 @@ pytest.importorskip("numba")
 
 import hockeystick as hs
 from hockeystick import simulate
-from hockeystick.simulate.running.averaged_models import FixedMean
-from hockeystick.simulate.running.last_averaged_model import SampledRounds
+from hockeystick.federated.released_models import FixedMean, SampledRounds
 
 
 def last_law(moves, rate, radius, rounds, start, expansion):  # noqa: PLR0917

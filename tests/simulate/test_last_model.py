@@ -15,7 +15,7 @@ pytest.importorskip("numba")
 
 import hockeystick as hs
 from hockeystick import federated, last_iterate, simulate
-from hockeystick.simulate.running import last_model
+from hockeystick.federated import released_models
 
 FREE: dict[str, Any] = {"clip_norm": math.inf}
 AGGREGATOR: dict[str, Any] = {
@@ -145,10 +145,10 @@ def test_fewer_rounds_than_planned() -> None:
         late = [deltas[min(stop, done) - 1] for stop in range(first, planned + 1)]
         again = deltas[done - math.ceil(suffix * done) :]
         expected = max(np.mean(late), np.mean(again))
-        computed = last_model.at_random_stop(deltas, planned, suffix)
+        computed = released_models.at_random_stop(deltas, planned, suffix)
         assert expected <= computed <= expected * (1 + 1e-12)
         falling = np.sort(deltas)[::-1]  # deltas after 0, 1, ... later rounds
-        worst = last_model.by_later_rounds(falling, planned)
+        worst = released_models.by_later_rounds(falling, planned)
         for later in range(done):
             index = done - later
             stops = [falling[min(s, done) - index] if min(s, done) >= index else 0.0 for s in range(1, planned + 1)]
@@ -161,7 +161,7 @@ def test_sums_by_definition() -> None:
     """Theorem 2's sum after each round, term by term, rounded up."""
     rng = np.random.default_rng(1)
     first, later = rng.random(7), rng.random(7)
-    for t, value in enumerate(last_model.running_sums(first, later), 1):
+    for t, value in enumerate(released_models.running_sums(first, later), 1):
         exact = math.fsum(first[s] * math.prod(later[s + 1 : t]) for s in range(t))
         assert exact <= value <= exact * (1 + 1e-10)
 

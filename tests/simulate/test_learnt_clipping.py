@@ -359,7 +359,7 @@ def test_goes_on_from_a_checkpoint(writings, tmp_path, monkeypatch):
     algorithm, setting = learnt(records=simulate.Poisson(0.2)), {"rounds": 40, "num_runs": 3, "record_every": 7}
     whole = run(algorithm, POOLED, **setting)
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoint, "MOST_SHARE", 1e9)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", 1e9)
     write, left = checkpoint.Checkpoint.write, [writings]
 
     def counted(self, recording):

@@ -10,14 +10,14 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
-from hockeystick.simulate.kernels import normals, streams
+from hockeystick.simulate.kernels import streams
 
 
 def drawn(size: int, seed: int = 7, scale: float = 1.0) -> np.ndarray:
     """Return the first numbers of a stream."""
-    words, out = np.zeros(streams.WORDS, np.uint64), np.zeros(size)
+    words, out = np.zeros(streams.STATE_WORDS, np.uint64), np.zeros(size)
     streams.start(words, np.uint64(seed), streams.NOISE, 1, 2, 3, 4)
-    normals.add_normals(words, scale, out)
+    streams.add_normals(words, scale, out)
     return out
 
 
@@ -41,7 +41,7 @@ def test_numbers_are_those_of_box_and_muller():
 @numba.njit
 def transformed(radii, angles):
     """Turn pairs in place."""
-    normals._transform(radii, angles, radii.size)
+    streams._transform(radii, angles, radii.size)
 
 
 @pytest.mark.parametrize("eighths", range(1, 9))
@@ -71,7 +71,7 @@ def test_ends_of_the_uniform_numbers():
 def logarithms(x, out):
     """Write log x."""
     for i in range(x.size):
-        out[i] = normals.logarithm(x[i])
+        out[i] = streams.logarithm(x[i])
 
 
 def test_logarithm():

@@ -97,7 +97,7 @@ def test_randomised_silo_mixing_changes_no_full_gradient():
 
 def test_scalar_protocol_by_hand():
     """Without noise bits, 0 and 1 on two levels of [0, 1] are sent as they are: their sum is 1."""
-    words = np.zeros(streams.WORDS, np.uint64)
+    words = np.zeros(streams.STATE_WORDS, np.uint64)
     streams.start(words, np.uint64(1), streams.PROTOCOL, 0, 0, 0, 0)
     assert sum(clients.encode(words, x, 1.0, 2, 0, 0.25) for x in (0.0, 1.0)) == 1.0
 

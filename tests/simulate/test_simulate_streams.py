@@ -11,12 +11,12 @@ from scipy import stats
 pytest.importorskip("numba")
 
 from hockeystick import simulate
-from hockeystick.simulate.kernels import normals, streams
+from hockeystick.simulate.kernels import streams
 
 
 def new_stream(seed: int, **counter: int) -> np.ndarray:
     """Return a stream at its beginning."""
-    words = np.zeros(streams.WORDS, np.uint64)
+    words = np.zeros(streams.STATE_WORDS, np.uint64)
     where = {"run": 0, "rnd": 0, "client": 0, "step": 0} | counter
     streams.start(words, np.uint64(seed), streams.NOISE, where["run"], where["rnd"], where["client"], where["step"])
     return words
@@ -45,7 +45,7 @@ def test_units_reach_one_and_not_zero():
 @pytest.mark.parametrize("name", ["normal", "laplace"])
 def test_noise_has_its_law(name):
     """20000 numbers pass a Kolmogorov-Smirnov test, and their moments are within 4 standard errors."""
-    draw, law = {"normal": (normals.add_normals, stats.norm), "laplace": (streams.add_laplace, stats.laplace)}[name]
+    draw, law = {"normal": (streams.add_normals, stats.norm), "laplace": (streams.add_laplace, stats.laplace)}[name]
     out = np.full(20000, 3.0)
     draw(new_stream(5), 2.0, out)  # adds
     standard = (out - 3.0) / 2.0

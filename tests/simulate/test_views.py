@@ -9,9 +9,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import simulate
-from hockeystick.simulate.running.budget import affordable_rounds
-from hockeystick.simulate.running.guarantee import Guarantee
-from hockeystick.simulate.running.views import FROM, VIEWS, smallest_of
+from hockeystick.federated.released_models import FROM, VIEWS, Guarantee, smallest_of
+from hockeystick.simulate.running.run import affordable_rounds
 
 FEATURES = [[0.6 * math.cos(k), 0.6 * math.sin(k)] for k in range(24)]
 SILOS = simulate.Problem("logistic", FEATURES, [k % 2 for k in range(24)], sizes=[6] * 4, feature_bound=1.0)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick.federated.released_models import Guarantee, View
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler
 from hockeystick.simulate.algorithms.shuffled import BinomialNoise, check_protocol, guarantee_of_sums
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import Participation
 from hockeystick.simulate.running.rule import ACCELERATED, UpdateRule
-from hockeystick.simulate.running.views import View
 
 __all__ = ["AcceleratedMinibatchSGD", "MultistageMinibatchSGD"]
 

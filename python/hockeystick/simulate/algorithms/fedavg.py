@@ -6,16 +6,27 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import choice, count_scalar, scalar
+from hockeystick._checks import Array, choice, count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.federated import data_sensitivity, fedavg_gdp, model_sensitivity, step_sizes
 from hockeystick.federated.arguments import SCHEDULES, Schedule
+from hockeystick.federated.released_models import (
+    WORDS,
+    Clients,
+    Guarantee,
+    NoGuaranteeError,
+    SampledRounds,
+    View,
+    averaged_models,
+    last_averaged_model,
+    smallest_of,
+)
 from hockeystick.simulate.algorithms.algorithm import (
     ALL,
     Algorithm,
@@ -24,22 +35,13 @@ from hockeystick.simulate.algorithms.algorithm import (
     check_sampler,
     each_silo,
 )
-from hockeystick.simulate.algorithms.client_weights import (
-    ClientWeights,
-    checked_weights,
-    clients_alike,
-    largest_share,
-    weights_of,
-)
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.averaged_models import averaged_models
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
-from hockeystick.simulate.running.last_averaged_model import SampledRounds, last_averaged_model
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
-from hockeystick.simulate.running.views import WORDS, View, smallest_of
 
 __all__ = ["NoisyFedAvg"]
+
+ClientWeights: TypeAlias = Literal["equal", "records"] | tuple[float, ...]
 
 ALIKE = ("constant", "cyclic")  # schedules whose rounds are all alike
 
@@ -188,19 +190,14 @@ class NoisyFedAvg(Algorithm):
 
     def _each_model(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing the averaged model of every round."""
-        return averaged_models(
-            self.clients,
-            problem.num_silos,
-            self._moves(rounds),
-            self._noise(problem),
-            self._use(problem),
-            dropout=self.dropout,
-            alike=self._alike(problem),
-        )
+        clients = self.clients._clients(problem.num_silos, rounds)
+        settings = (self._moves(rounds), self._noise(problem), self._use(problem))
+        return averaged_models(clients, *settings, dropout=self.dropout, alike=self._alike(problem))
 
     def _each_upload(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing what every client sends: a mean of one model, of a client that always takes part."""
-        alone = averaged_models(ALL, 1, self._moves(rounds), self._noise(problem), self._use(problem))
+        always = Clients(1, list(range(rounds)))
+        alone = averaged_models(always, self._moves(rounds), self._noise(problem), self._use(problem))
         return dataclasses.replace(
             alone, released=WORDS["messages"], source=f"{alone.source}; one client's own noise, in all rounds"
         )
@@ -272,3 +269,34 @@ class NoisyFedAvg(Algorithm):
         samplers = each_silo("records", self.records, problem)
         sizes = problem.sizes or ()
         return max(float(sampler._use(n, self.local_steps)) for sampler, n in zip(samplers, sizes, strict=True))
+
+
+# How much each client's model counts in the server's mean, where all take part (docs/core/federated.md has the proof)
+
+
+def checked_weights(value: ClientWeights) -> ClientWeights:
+    """Return weights as floats, after checking that they are one of the words, or positive."""
+    if isinstance(value, str):
+        return choice("client_weights", value, ("equal", "records"))
+    if not isinstance(value, tuple):
+        msg = f"client_weights must be 'equal', 'records' or a tuple of positive numbers, not {shown(value)}"
+        raise TypeError(msg)
+    return tuple(positive_scalar(f"client_weights[{i}]", weight) for i, weight in enumerate(value))
+
+
+def weights_of(value: ClientWeights, problem: Problem) -> Array:
+    """Return the weight of each client's model in units of the largest; only ratios count."""
+    if value == "equal":
+        return np.ones(problem.num_silos)
+    weights = problem.sizes if value == "records" else each_silo("client_weights", value, problem)
+    return np.array(weights, dtype=float) / max(weights or ())
+
+
+def clients_alike(weights: Array) -> float:
+    """Return a lower bound of how many clients of equal weight would hide one of them as well as the heaviest is hidden."""
+    return math.fsum(weights**2) * DOWN
+
+
+def largest_share(weights: Array) -> float:
+    """Return an upper bound of the heaviest client's share of the mean."""
+    return UP / math.fsum(weights)

@@ -11,10 +11,10 @@ from hockeystick._checks import non_negative_scalar, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.federated import fedprox_gdp
+from hockeystick.federated.released_models import Guarantee, NoGuaranteeError
 from hockeystick.simulate.algorithms.algorithm import ALL
 from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.rule import UpdateRule
 
 __all__ = ["NoisyFedProx"]

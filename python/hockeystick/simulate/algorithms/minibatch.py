@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockeystick._checks import scalar
+from hockeystick.federated.released_models import Guarantee, View
 from hockeystick.isrl import shuffled_mb_sgd_epsilon
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, WithReplacement
 from hockeystick.simulate.running.rule import MEAN, UpdateRule
-from hockeystick.simulate.running.views import View
 
 __all__ = ["NoisyMinibatchSGD"]
 

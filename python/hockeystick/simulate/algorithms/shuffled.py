@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
+from hockeystick.federated.released_models import Guarantee, NoGuaranteeError, View
 from hockeystick.isrl import vector_sum_epsilon
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import FixedSize, Participation, Poisson, WithReplacement
 from hockeystick.simulate.running.rule import MEAN, UpdateRule
-from hockeystick.simulate.running.views import View
 
 __all__ = ["BinomialNoise", "ShuffledMinibatchSGD"]
 

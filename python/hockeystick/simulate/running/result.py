@@ -13,10 +13,9 @@ from hockeystick._checks import Array
 from hockeystick._checks.shown import shown
 from hockeystick._files import write_whole
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.federated.released_models import Guarantee, View
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee
-from hockeystick.simulate.running.views import View
 
 __all__ = ["Result", "Stopped"]
 

@@ -12,10 +12,8 @@ from hockeystick._checks import Array, count_scalar, seed_scalar, thread_count
 from hockeystick._checks.shown import shown
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.progress import bar
 from hockeystick.simulate.running.rule import MODEL
-from hockeystick.simulate.running.run import record_rounds
-from hockeystick.simulate.running.starts import check_initial
+from hockeystick.simulate.running.run import bar, check_initial, record_rounds
 
 __all__ = ["Sensitivity", "sensitivity"]
 
