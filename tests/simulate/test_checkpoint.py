@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import effort
 import processes
-from small_runs import FEDAVG, SGD, SILOS, run
+from small_runs import FEDAVG, LEARNT, SGD, SILOS, run
 
 pytest.importorskip("numba")
 
@@ -38,7 +38,7 @@ np.savez(sys.argv[2], models=result.models, last=result.last_iterates, recorded=
 
 def equal(one: simulate.Result, other: simulate.Result) -> bool:
     """Say whether two results have the same bits."""
-    names = ("models", "last_iterates", "recorded", "diverged", "completed", "stopped")
+    names = ("models", "last_iterates", "recorded", "diverged", "completed", "stopped", "clip_norm")
     return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "models") for name in names)
 
 
@@ -74,10 +74,12 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("writings", [1, 2, 3, 5])
-@pytest.mark.parametrize("algorithm", [SGD, FEDAVG], ids=["sgd", "fedavg"])
+@pytest.mark.parametrize("algorithm", [SGD, FEDAVG, LEARNT], ids=["sgd", "fedavg", "learnt"])
 def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
     """A run that ends after its n-th writing goes on to the bits of an uninterrupted one, on another number of threads."""
-    whole = run(algorithm, rounds=40, num_runs=3, record_every=7)
+    problem = SILOS.pooled() if algorithm is LEARNT else SILOS
+    settings = {"rounds": 40, "num_runs": 3, "record_every": 7}
+    whole = run(algorithm, problem, **settings)
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
     monkeypatch.setattr(checkpoint, "MAX_SHARE", 1e9)
     write, left = checkpoint.Checkpoint.write, [writings]
@@ -91,9 +93,9 @@ def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint.Checkpoint, "write", counted)
         with pytest.raises(Stop):
-            run(algorithm, rounds=40, num_runs=3, record_every=7, checkpoint=tmp_path / "run")
-    again = run(algorithm, rounds=40, num_runs=3, record_every=7, checkpoint=tmp_path / "run", num_threads=2)
-    assert equal(again, whole)
+            run(algorithm, problem, **settings, checkpoint=tmp_path / "run")
+    for _ in range(2):  # the second time all is read from the file
+        assert equal(run(algorithm, problem, **settings, checkpoint=tmp_path / "run", num_threads=2), whole)
 
 
 def test_a_complete_run_is_read(tmp_path, monkeypatch):
