@@ -145,18 +145,7 @@ class Loss:
         from hockeystick.simulate.kernels import user_loss  # noqa: PLC0415 - numba is asked for when needed
 
         value, gradient = user_loss.compiled("value", self.value), user_loss.compiled("gradient", self.gradient)
-        predict = None if self.predict is None else user_loss.compiled("predict", self.predict, labelled=False)
-        for name, function, good, domain in (
-            ("value", value, user_loss.is_number, "a float (float64)"),
-            ("gradient", gradient, user_loss.is_vector, "a vector of float64"),
-        ):
-            kind = user_loss.result_type(function)
-            if not good(kind):
-                msg = f"{name} must return {domain}, not {kind}"
-                raise TypeError(msg)
-        if predict is not None and not user_loss.is_whole(user_loss.result_type(predict, labelled=False)):
-            msg = f"predict must return an integer, not {user_loss.result_type(predict, labelled=False)}"
-            raise TypeError(msg)
+        predict = None if self.predict is None else user_loss.compiled("predict", self.predict)
         in_c = [user_loss.call_value(value), user_loss.call_gradient(gradient)]
         if predict is not None:
             in_c.append(user_loss.call_predict(predict))
@@ -208,7 +197,7 @@ class Loss:
         """
         from hockeystick.simulate.kernels import user_loss  # noqa: PLC0415 - as above
 
-        scalars = user_loss.compiled_scalar("value", value), user_loss.compiled_scalar("slope", slope)
+        scalars = user_loss.as_numba("value", value), user_loss.as_numba("slope", slope)
         functions = user_loss.score_functions(*scalars)
         stated: dict[str, Any] = {"smoothness": smoothness, "lipschitz": lipschitz, "convex": convex}
         return cls(*functions, predict=predict, of_scores=scalars, **stated)
@@ -331,7 +320,8 @@ def check_loss(loss: Loss, data: Data, first: Array, constants: dict[str, float 
     trials = [Tried(loss, data, record) for record in records]
     seen: list[tuple[Tried, str, Array, Array]] = []
     for tried in trials:
-        tried.predict(first)
+        if loss.predict is not None:
+            tried.called(2, first)
         for model, name in zip(models, names, strict=True):
             near = model + NEARBY * (move := rng.normal(size=first.size)) / np.linalg.norm(move)
             for at, where in ((model, name), (near, f"a model near {name}")):
@@ -354,8 +344,7 @@ def answers(loss: Loss, data: Data, first: Array) -> dict[str, Array]:
     records = np.unique(np.linspace(0, data.labels.size - 1, MAX_RECORDS).astype(int)).tolist()
     pairs = list(itertools.product(models, [Tried(loss, data, record) for record in records]))
     values, gradients = (np.array([tried.called(place, at) for at, tried in pairs]) for place in (0, 1))
-    predict = loss.compiled[2]
-    classes = [] if predict is None else [predict(at, data.features[tried.number]) for at, tried in pairs]
+    classes = [] if loss.predict is None else [tried.called(2, at) for at, tried in pairs]
     code = np.array([told(function) for function in loss.compiled])
     return {"value": values, "gradient": gradients, "predict": np.array(classes, dtype=np.float64), "code": code}
 
@@ -380,23 +369,15 @@ class Tried:
         return f"(model, features[{self.number}], labels[{self.number}])"
 
     def called(self, place: int, model: Array) -> Array:
-        """Return the value (place 0) or gradient (1); an error names function and record."""
-        features, label = self.data.features[self.number], np.float64(self.data.labels[self.number])
+        """Return the value (place 0), gradient (1) or class (2); an error names function and record."""
+        name, words = ("value", "gradient", "predict")[place], str(self)
+        given = (self.data.features[self.number], np.float64(self.data.labels[self.number]))
+        if name == "predict":
+            given, words = given[:1], f"(model, features[{self.number}])"
         try:
-            return np.array(self.loss.compiled[place](_frozen(model), features, label))
+            return np.array(self.loss.compiled[place](_frozen(model), *given))
         except Exception as error:
-            msg = f"{('value', 'gradient')[place]}{self} must not raise, as it did: {type(error).__name__}: {error}"
-            raise ValueError(msg) from error
-
-    def predict(self, model: Array) -> None:
-        """Raise if there is a function that predicts, and it does."""
-        predict = self.loss.compiled[2]
-        if predict is None:
-            return
-        try:
-            predict(_frozen(model), self.data.features[self.number])
-        except Exception as error:
-            msg = f"predict(model, features[{self.number}]) must not raise, as it did: {type(error).__name__}: {error}"
+            msg = f"{name}{words} must not raise, as it did: {type(error).__name__}: {error}"
             raise ValueError(msg) from error
 
     def value(self, model: Array) -> float:
