@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from hockeystick import simulate
-from hockeystick.simulate.kernels import batches, kernel, reassociated
+from hockeystick.simulate.kernels import kernel, losses, reassociated
 
 FLOPS_PER_CYCLE = 16  # two ports for products with sums, of four doubles: Zen 2 to 4; 32 where each takes eight
 INTENSITY = 0.5  # operations a byte
@@ -65,7 +65,7 @@ def gradients(  # noqa: PLR0917 - compiled
     for _ in range(times):
         for j in range(out.size):
             out[j] = 0.0
-        batches.add_linear(data, w, 0, rows, data.labels.size, 1.0 / data.labels.size, 1.0, scores, out)
+        losses.add_linear(data, w, 0, rows, data.labels.size, 1.0 / data.labels.size, 1.0, scores, out)
 
 
 def seconds(call: Callable[[], Any], repeats: int = 9) -> float:

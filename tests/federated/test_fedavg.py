@@ -13,51 +13,28 @@ import theorems
 from federations import FEDAVG, FEDPROX, SCHEDULES, gdp
 from hockeystick import federated
 
+CHANGES: dict[str, list[dict[str, float]]] = {
+    "fedavg": [
+        {}, {"rounds": 1}, {"rounds": 2, "local_steps": 1}, {"local_steps": 30}, {"smoothness": 0.0}, {"smoothness": 1e-3}, {"smoothness": 60.0},
+        {"num_clients": 1, "noise_std": 3.0}, {"learning_rate": 1e-4}, {"rounds": 40, "learning_rate": 1.0},
+    ],
+    "fedprox": [
+        {}, {"rounds": 1}, {"local_steps": 1}, {"local_steps": 200}, {"smoothness": 0.0}, {"smoothness": 1.999999}, {"learning_rate": 0.5},
+        {"learning_rate": 1e-4}, {"prox": 10.0}, {"rounds": 60},
+    ],
+}  # fmt: skip
 
+
+@pytest.mark.share(2)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("diameter", [None, 0.05, 1.0])
-def test_fedavg(schedule: str, diameter: float | None) -> None:
-    """rho_t and gamma_t by naive products and sums, then the optimum at 40 digits."""
-    changes = [
-        {},
-        {"rounds": 1},
-        {"rounds": 2, "local_steps": 1},
-        {"local_steps": 30},
-        {"smoothness": 0.0},
-        {"smoothness": 1e-3},
-        {"smoothness": 60.0},
-        {"num_clients": 1, "noise_std": 3.0},
-        {"learning_rate": 1e-4},
-        {"rounds": 40, "learning_rate": 1.0},
-    ]
-    for change in changes:
-        arguments = FEDAVG | {"schedule": schedule} | change
-        reference = gdp("fedavg", **arguments, diameter=diameter)
-        computed = federated.fedavg_gdp(**arguments, diameter=diameter)
-        assert math.isclose(computed, reference, rel_tol=1e-12), (change, computed, mp.nstr(reference, 20))
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("diameter", [None, 0.05, 1.0])
-def test_fedprox(schedule: str, diameter: float | None) -> None:
-    """Rho = x_K and gamma by their recursions, then the optimum at 40 digits; also at learning_rate = 1/prox."""
-    changes = [
-        {},
-        {"rounds": 1},
-        {"local_steps": 1},
-        {"local_steps": 200},
-        {"smoothness": 0.0},
-        {"smoothness": 1.999999},
-        {"learning_rate": 0.5},
-        {"learning_rate": 1e-4},
-        {"prox": 10.0},
-        {"rounds": 60},
-    ]
-    for change in changes:
-        arguments = FEDPROX | {"schedule": schedule} | change
-        reference = gdp("fedprox", **arguments, diameter=diameter)
-        computed = federated.fedprox_gdp(**arguments, diameter=diameter)
+@pytest.mark.parametrize("function", CHANGES)
+def test_against_the_definitions(function: str, schedule: str, diameter: float | None) -> None:
+    """rho_t and gamma_t by naive products, sums and recursions, then the optimum at 40 digits; also at learning_rate = 1/prox."""
+    for change in CHANGES[function]:
+        arguments = (FEDAVG if function == "fedavg" else FEDPROX) | {"schedule": schedule} | change
+        reference = gdp(function, **arguments, diameter=diameter)
+        computed = getattr(federated, f"{function}_gdp")(**arguments, diameter=diameter)
         assert math.isclose(computed, reference, rel_tol=1e-12), (change, computed, mp.nstr(reference, 20))
 
 

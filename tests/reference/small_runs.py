@@ -1,4 +1,4 @@
-"""A problem of four silos and two algorithms, for short runs of the simulator."""
+"""A problem of four silos and three algorithms, for short runs of the simulator."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ FEDAVG = simulate.NoisyFedAvg(
     noise_std=0.3,
     records=simulate.FixedSize(5),
     clients=simulate.FixedSize(3),
+)
+LEARNT = simulate.AdaptiveClippingSGD(
+    learning_rate=0.3,
+    clip_norm=1.5,
+    quantile=0.4,
+    clip_rate=0.5,
+    noise_multiplier=0.8,
+    count_noise=0.9,
+    records=simulate.Poisson(0.2),
 )
 
 

@@ -17,19 +17,20 @@ from hypothesis import strategies as st
 
 import effort
 import processes
-from small_runs import FEDAVG, SGD, SILOS, run
+from small_runs import FEDAVG, LEARNT, SGD, SILOS, run
 
 pytest.importorskip("numba")
 
 from hockeystick import simulate
-from hockeystick.simulate.running import checkpoint, interrupts
+from hockeystick.simulate.running import checkpoint
+from hockeystick.simulate.running.run import noted
 
 KILLED = """
 import sys
 import numpy as np
 from small_runs import FEDAVG, run
 from hockeystick.simulate.running import checkpoint
-checkpoint.SECONDS, checkpoint.MOST_SHARE = 0.0, 1.0
+checkpoint.SECONDS, checkpoint.MAX_SHARE = 0.0, 1.0
 result = run(FEDAVG, rounds=240_000, num_runs=3, record_every=80_000, checkpoint=sys.argv[1])
 np.savez(sys.argv[2], models=result.models, last=result.last_iterates, recorded=result.recorded)
 """
@@ -37,7 +38,7 @@ np.savez(sys.argv[2], models=result.models, last=result.last_iterates, recorded=
 
 def equal(one: simulate.Result, other: simulate.Result) -> bool:
     """Say whether two results have the same bits."""
-    names = ("models", "last_iterates", "recorded", "diverged", "completed", "stopped")
+    names = ("models", "last_iterates", "recorded", "diverged", "completed", "stopped", "clip_norm")
     return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "models") for name in names)
 
 
@@ -73,12 +74,14 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("writings", [1, 2, 3, 5])
-@pytest.mark.parametrize("algorithm", [SGD, FEDAVG], ids=["sgd", "fedavg"])
+@pytest.mark.parametrize("algorithm", [SGD, FEDAVG, LEARNT], ids=["sgd", "fedavg", "learnt"])
 def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
     """A run that ends after its n-th writing goes on to the bits of an uninterrupted one, on another number of threads."""
-    whole = run(algorithm, rounds=40, num_runs=3, record_every=7)
+    problem = SILOS.pooled() if algorithm is LEARNT else SILOS
+    settings = {"rounds": 40, "num_runs": 3, "record_every": 7}
+    whole = run(algorithm, problem, **settings)
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoint, "MOST_SHARE", 1e9)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", 1e9)
     write, left = checkpoint.Checkpoint.write, [writings]
 
     def counted(self, recording):
@@ -90,9 +93,9 @@ def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint.Checkpoint, "write", counted)
         with pytest.raises(Stop):
-            run(algorithm, rounds=40, num_runs=3, record_every=7, checkpoint=tmp_path / "run")
-    again = run(algorithm, rounds=40, num_runs=3, record_every=7, checkpoint=tmp_path / "run", num_threads=2)
-    assert equal(again, whole)
+            run(algorithm, problem, **settings, checkpoint=tmp_path / "run")
+    for _ in range(2):  # the second time all is read from the file
+        assert equal(run(algorithm, problem, **settings, checkpoint=tmp_path / "run", num_threads=2), whole)
 
 
 def test_a_complete_run_is_read(tmp_path, monkeypatch):
@@ -271,7 +274,7 @@ def test_a_second_ctrl_c_raises_at_once():
     """The first is noted, the second raises, and afterwards Ctrl-C is what it was."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore Ctrl-C
     try:
-        with interrupts.noted() as pressed:
+        with noted() as pressed:
             assert not pressed()
             signal.raise_signal(signal.SIGINT)
             assert pressed()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from small_runs import FEDAVG, SGD, SILOS, run
+from small_runs import SGD, SILOS, run
 
 pytest.importorskip("numba")
 
@@ -82,19 +82,6 @@ def test_no_record_makes_a_clipped_run_diverge(loss, clipping):
     assert abs(result.last_iterates).max() < 100
 
 
-@pytest.mark.parametrize(("rounds", "error"), [(-1, ValueError), (2.0, TypeError), (True, TypeError)])
-def test_guarantees_count_rounds(rounds, error):
-    """Only whole numbers of rounds cost something."""
-    for algorithm in (SGD, FEDAVG):
-        guarantee = algorithm.guarantee(SILOS, rounds=6)
-        with pytest.raises(error, match="rounds"):
-            guarantee.epsilon(rounds, 1e-5)
-        with pytest.raises(error, match="rounds"):
-            guarantee.accountant(rounds, 1e-5)
-    with pytest.raises(ValueError, match=r"rounds must be at most those planned \(6\), not 7"):
-        FEDAVG.guarantee(SILOS, rounds=6).epsilon(7, 1e-5)
-
-
 def test_local_sgd_composes_every_step():
     """K local steps a round are K mechanisms on single records."""
     algorithm = simulate.LocalSGD(learning_rate=0.1, local_steps=3, clip_norm=2.0, noise_std=4.0)
@@ -102,52 +89,6 @@ def test_local_sgd_composes_every_step():
     step = hs.FixedSizeSampled(hs.Gaussian(2.0), 20, 1, replacement=False)
     expected = hs.Accountant("replace").compose(step, 12).epsilon(1e-5)
     assert algorithm.guarantee(problem, rounds=4).epsilon(4, 1e-5) == pytest.approx(expected, rel=1e-12)
-
-
-def gdp_of_rounds(schedule: str, settings: dict[str, Any], prox: float) -> float:
-    """Return epsilon of six FedProx rounds of four clients, each released: independent shifts of gamma_t."""
-    t, k = np.arange(6)[:, None], np.arange(3)
-    divisor = {
-        "constant": 1 + 0 * t * k,
-        "cyclic": 1 + k + 0 * t,
-        "stagewise": t + 1 + 0 * k,
-        "continuous": 3 * t + k + 1,
-    }
-    kept = np.prod(1 - settings["learning_rate"] * prox / divisor[schedule], axis=1)
-    shifts = 2 * settings["clip_norm"] / (4 * prox) * (1 - kept) * 2 / settings["noise_std"]
-    return float(hs.gdp_epsilon(math.sqrt(float((shifts**2).sum())), 1e-5))
-
-
-def test_fedavg_has_its_bound():
-    """With a public smoothness and all clients the guarantee is fedavg_gdp's or fedprox_gdp's; else rounds are composed."""
-    settings: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.3}
-    shared = settings | {"rounds": 6, "num_clients": 4, "smoothness": 0.25}
-    hidden = simulate.NoisyFedAvg(**settings, schedule="stagewise").guarantee(SILOS, rounds=6)
-    assert hidden.epsilon(6, 1e-5) == federated.fedavg_epsilon(1e-5, **shared, schedule="stagewise")
-    for schedule in ("constant", "cyclic", "stagewise", "continuous"):
-        prox = simulate.NoisyFedProx(**settings, prox=2.0, schedule=schedule).guarantee(SILOS, rounds=6)
-        composed = gdp_of_rounds(schedule, settings, prox=2.0)
-        expected = min(federated.fedprox_epsilon(1e-5, **shared, prox=2.0, schedule=schedule), composed)
-        assert prox.epsilon(6, 1e-5) == pytest.approx(expected, rel=1e-12)
-    private = simulate.Problem("logistic", SILOS.features, SILOS.labels, SILOS.sizes)
-    composed = simulate.NoisyFedAvg(**settings, schedule="stagewise").guarantee(private, rounds=6)
-    mu = math.sqrt(sum((2 / 4 * 0.1 * 3 / (t + 1) * 2 / 0.3) ** 2 for t in range(6)))
-    assert composed.epsilon(6, 1e-5) == pytest.approx(hs.gdp_epsilon(mu, 1e-5), rel=1e-12)
-    assert composed.epsilon(6, 1e-5) >= hidden.epsilon(6, 1e-5)
-
-
-def test_poisson_batches_are_not_as_smooth():
-    """A Poisson batch may be larger than its divisor, so that its mean gradient's Lipschitz constant is not the records': no hidden states."""
-    algorithm = simulate.NoisyFedAvg(
-        learning_rate=0.1,
-        local_steps=3,
-        clip_norm=1.0,
-        noise_std=0.3,
-        schedule="stagewise",
-        records=simulate.Poisson(0.3),
-    )
-    guarantee = algorithm.guarantee(SILOS, rounds=6)
-    assert guarantee.released == "the averaged model of every round"
 
 
 def test_trusted_aggregator_has_its_bound():
@@ -190,79 +131,6 @@ def brute_tree(rounds: int, period: int) -> int:
 def test_tree_sensitivity_counts_nodes(rounds, period):
     """The sensitivity of tree noise is the sum over nodes that its prefixes are made of."""
     assert ftrl.tree_sensitivity(rounds, period) == brute_tree(rounds, period)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "problem"),
-    [
-        (
-            simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=1.0, records=simulate.FixedSize(5)),
-            SILOS,
-        ),  # no noise
-        (
-            simulate.NoisyMinibatchSGD(
-                learning_rate=0.5, clip_norm=math.inf, noise_std=1.0, records=simulate.FixedSize(5)
-            ),
-            SILOS,
-        ),
-        (
-            simulate.ShuffledMinibatchSGD(
-                learning_rate=0.1,
-                clip_norm=1.0,
-                protocol=simulate.BinomialNoise(2, 3, 0.5),
-                records=simulate.Poisson(0.1),
-            ),
-            SILOS,
-        ),
-        (
-            simulate.ShuffledMinibatchSGD(
-                learning_rate=0.1,
-                clip_norm=1.0,
-                protocol=simulate.BinomialNoise(2, 3, 0.5),
-                records=simulate.WithReplacement(2),
-            ),
-            SILOS,
-        ),
-        (
-            simulate.ShuffledMinibatchSGD(
-                learning_rate=0.1,
-                clip_norm=1.0,
-                protocol=simulate.BinomialNoise(2, 3, 0.5),
-                records=simulate.EveryRound(),
-            ),
-            SILOS,
-        ),
-        (simulate.NoisyFedProx(learning_rate=0.9, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=2.0), SILOS),
-        (simulate.NoisyFedProx(learning_rate=0.1, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=0.1), SILOS),
-        (
-            simulate.NoisyFedAvg(
-                learning_rate=0.1,
-                local_steps=2,
-                clip_norm=1.0,
-                noise_std=1.0,
-                clipping="record",
-                records=simulate.Poisson(0.3),
-            ),
-            SILOS,
-        ),
-    ],
-    ids=[
-        "no noise",
-        "no clipping",
-        "a random number of messages",
-        "messages that may be those of one record",
-        "messages of different weights",
-        "steps too long for prox",
-        "prox below smoothness",
-        "Poisson batches clipped by record",
-    ],
-)
-def test_nothing_is_certified_without_a_proof(algorithm, problem):
-    """Where no bound covers the settings, asking for one says so."""
-    with pytest.raises(simulate.NoGuaranteeError):
-        algorithm.guarantee(problem, rounds=3)
-    with pytest.raises(simulate.NoGuaranteeError):
-        run(algorithm, problem, budget=(1.0, 1e-5))
 
 
 def test_binomial_noise_is_certified_for_the_shuffled_sums():

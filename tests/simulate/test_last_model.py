@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ pytest.importorskip("numba")
 
 import hockeystick as hs
 from hockeystick import federated, last_iterate, simulate
-from hockeystick.simulate.running import last_model
 
 FREE: dict[str, Any] = {"clip_norm": math.inf}
 AGGREGATOR: dict[str, Any] = {
@@ -65,11 +63,21 @@ def test_schedule_of_noise() -> None:
     assert stats.kstest(w / math.sqrt(variance), "norm").pvalue > 1e-3
 
 
-@pytest.mark.parametrize(("suffix", "least"), [(1.0, 1), (0.5, 3), (0.4, 4), (0.2, 5), (0.01, 5)])
-def test_stop_is_uniform_among_the_last_rounds(suffix: float, least: int) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "more", "least"),
+    [
+        (simulate.ProjectedNoisySGD, {}, 1),
+        *(
+            (simulate.TrustedAggregator, {"batch_size": 1, "suffix": suffix}, least)
+            for suffix, least in ((1.0, 1), (0.5, 3), (0.4, 4), (0.2, 5), (0.01, 5))
+        ),
+    ],
+)
+def test_stop_is_uniform_among_the_last_rounds(algorithm: Any, more: dict[str, Any], least: int) -> None:
     """Noise-free linear losses tell the stop: rounds from the first of the suffix on, equally often."""
-    problem = simulate.Problem("linear", -np.ones((5, 1)), sizes=[1] * 5)
-    algorithm = simulate.TrustedAggregator(learning_rate=1.0, batch_size=1, random_stop=True, suffix=suffix, **FREE)
+    silos = [1] * 5 if more else None
+    problem = simulate.Problem("linear", -np.ones((5, 1)), sizes=silos)
+    algorithm = algorithm(learning_rate=1.0, random_stop=True, **more, **FREE)
     released = simulate.run(algorithm, problem, rounds=5, seed=2, num_runs=4000).models[-1, :, 0]
     values, counts = np.unique(released, return_counts=True)
     assert values.tolist() == list(range(least, 6))
@@ -93,13 +101,6 @@ def test_starting_law() -> None:
     assert not np.array_equal(starts(seed=6), together[:1])
     given = np.arange(6.0).reshape(3, 2)
     assert np.array_equal(starts(initial=given, num_runs=3), given)
-    for initial, words in (
-        (given, "initial must be finite and of shape (2, 2)"),
-        (lambda _: [math.nan, 0.0], "initial(generator) must be finite and of shape (2,)"),
-        (lambda _: 1.0, "initial(generator) must be finite and of shape (2,)"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(words)):
-            starts(initial=initial, num_runs=2)
 
 
 # What is certified
@@ -132,38 +133,6 @@ def test_trusted_aggregator_by_rounds(loss: str, suffix: float | None, scheduled
             theorem = federated.trusted_aggregator_random_stop(epsilon, suffix=suffix, **arguments)
         assert theorem <= delta
         assert theorem == pytest.approx(delta, rel=1e-6)
-
-
-def test_fewer_rounds_than_planned() -> None:
-    """After t of T rounds the delta is the larger of those of min(stop, t) and of a stop among t, by enumeration."""
-    rng = np.random.default_rng(0)
-    for planned, done, suffix in itertools.product((1, 5, 10), (1, 3, 5), (1.0, 0.5, 0.1)):
-        if done > planned:
-            continue
-        deltas = np.sort(rng.random(done))
-        first = planned - math.ceil(suffix * planned) + 1
-        late = [deltas[min(stop, done) - 1] for stop in range(first, planned + 1)]
-        again = deltas[done - math.ceil(suffix * done) :]
-        expected = max(np.mean(late), np.mean(again))
-        computed = last_model.at_random_stop(deltas, planned, suffix)
-        assert expected <= computed <= expected * (1 + 1e-12)
-        falling = np.sort(deltas)[::-1]  # deltas after 0, 1, ... later rounds
-        worst = last_model.by_later_rounds(falling, planned)
-        for later in range(done):
-            index = done - later
-            stops = [falling[min(s, done) - index] if min(s, done) >= index else 0.0 for s in range(1, planned + 1)]
-            again = [falling[s - index] if s >= index else 0.0 for s in range(1, done + 1)]
-            expected = max(np.mean(stops), np.mean(again))
-            assert expected <= worst[later] <= expected * (1 + 1e-10)
-
-
-def test_sums_by_definition() -> None:
-    """Theorem 2's sum after each round, term by term, rounded up."""
-    rng = np.random.default_rng(1)
-    first, later = rng.random(7), rng.random(7)
-    for t, value in enumerate(last_model.running_sums(first, later), 1):
-        exact = math.fsum(first[s] * math.prod(later[s + 1 : t]) for s in range(t))
-        assert exact <= value <= exact * (1 + 1e-10)
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
@@ -234,51 +203,12 @@ def test_random_stop(index: int | None) -> None:
 
 
 def test_result_forwards_the_record() -> None:
-    """A result answers for one record after every recorded round; other algorithms say that they have no such guarantee."""
+    """A result answers for one record after every recorded round."""
     result = simulate.run(simulate.ProjectedNoisySGD(**PNSGD), POOLED, rounds=12, seed=1, record_every=4)
     epsilons = result.epsilon(1e-3, index=6)
     assert epsilons[0] == 0
     assert epsilons[1] > epsilons[2] > 0
     assert result.guarantee(index=6).epsilon(12, 1e-3) == epsilons[2]
-    with pytest.raises(
-        simulate.NoGuaranteeError, match="TrustedAggregator has one guarantee for all records, none for index=3"
-    ):
-        simulate.TrustedAggregator(**AGGREGATOR).guarantee(USERS, rounds=10, index=3)
-    with pytest.raises(simulate.NoGuaranteeError, match="nothing is certified for index=3 in more rounds"):
-        simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=13, index=3)
-    for guarantee in (
-        simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=5, index=3),
-        simulate.ProjectedNoisySGD(random_stop=True, **PNSGD).guarantee(POOLED, rounds=5),
-        simulate.TrustedAggregator(random_stop=True, **AGGREGATOR).guarantee(USERS, rounds=5),
-    ):
-        with pytest.raises(ValueError, match="rounds must be at most those planned"):
-            guarantee.epsilon(6, 1e-3)
-    with pytest.raises(ValueError, match="index must be at most num_records"):
-        simulate.ProjectedNoisySGD(**PNSGD).guarantee(POOLED, rounds=12, index=13)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"step_factors": (1.0, 0.0)}, "step_factors[1] must be positive and finite, not 0.0"),
-        ({"noise_factors": (-1.0,)}, "noise_factors[0] must be positive and finite, not -1.0"),
-        ({"noise_factors": [1.0]}, "noise_factors must be a tuple of numbers"),
-        ({"random_stop": 1}, "random_stop must be True or False, not 1"),
-        ({"suffix": 0.0}, "suffix must lie in (0, 1], not 0.0"),
-        ({"suffix": 0.5}, "suffix must be 1 without a random stop, not 0.5"),
-    ],
-)
-def test_refused(changes: dict[str, Any], words: str) -> None:
-    """Settings outside their domains are named."""
-    with pytest.raises((ValueError, TypeError), match=re.escape(words)):
-        simulate.TrustedAggregator(**(AGGREGATOR | changes))
-
-
-def test_schedule_is_long_enough() -> None:
-    """A schedule with fewer rounds than planned is refused, not continued."""
-    algorithm = simulate.TrustedAggregator(step_factors=(1.0, 0.5), **AGGREGATOR)
-    with pytest.raises(ValueError, match=re.escape("rounds must be at most the length of step_factors (2), not 3")):
-        simulate.run(algorithm, USERS, rounds=3, seed=1)
 
 
 def test_simulated_laws_stay_below() -> None:
@@ -382,8 +312,6 @@ def test_gaussian_noise_is_never_purely_private(algorithm: simulate.Algorithm, i
     guarantee = algorithm.guarantee(problem, rounds=3, **({} if index is None else {"index": index}))
     assert guarantee.epsilon(3, 0.0) == math.inf
     assert guarantee.epsilon(3, 1e-300) < 40
-    with pytest.raises(ValueError, match=r"delta must lie in \[0, 1\), not nan"):
-        guarantee.epsilon(3, math.nan)
 
 
 def test_laplace_noise_is_purely_private() -> None:

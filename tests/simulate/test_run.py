@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import pickle
 import re
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import processes
-from small_runs import FEDAVG, SGD, run
+from small_runs import FEDAVG, LEARNT, SGD, SILOS, run
 
 pytest.importorskip("numba")
 
@@ -22,25 +23,49 @@ from hockeystick import simulate
 from hockeystick.simulate.running import engine
 
 
-@pytest.mark.parametrize("algorithm", [SGD, FEDAVG], ids=["sgd", "fedavg"])
-def test_threads_change_no_bit(algorithm, monkeypatch):
-    """Runs shared by 1, 2, 3 and 7 threads, and one run whose clients are, have the same bits."""
-    alone = run(algorithm, num_runs=9, record_every=2).models
-    for threads in (2, 3, 7):
-        assert np.array_equal(run(algorithm, num_runs=9, record_every=2, num_threads=threads).models, alone)
-    monkeypatch.setattr(engine, "ROUND_SECONDS", 0.0)  # clients are handed out from the second round on
-    for threads in (2, 3, 7):
-        assert np.array_equal(run(algorithm, record_every=2, num_threads=threads).models[:, 0], alone[:, 0])
+def silos(loss: str, features: int) -> simulate.Problem:
+    """Return silos of all sizes up to the block of eight records and beyond, with as many features as vectors or not."""
+    more: dict[str, Any] = {"num_classes": 3} if loss == "softmax" else {}
+    return simulate.synthetic(loss, sizes=[1, 3, 4, 7, 8, 9, 20, 67], num_features=features, seed=features, **more)
 
 
-def test_pieces_and_parts_change_no_bit():
-    """Neither how often is recorded nor how runs are split into calls changes anything."""
-    whole = run(FEDAVG, num_runs=4, record_every=1)
-    assert np.array_equal(run(FEDAVG, num_runs=4).models[-1], whole.models[-1])
-    parts = [run(FEDAVG, num_runs=2, first_run=i).models[-1] for i in (0, 2)]
-    assert np.array_equal(np.concatenate(parts), whole.models[-1])
+CASES: dict[str, tuple[simulate.Algorithm, simulate.Problem]] = {
+    "sgd": (SGD, SILOS),
+    "fedavg": (FEDAVG, SILOS),
+    "dropouts": (dataclasses.replace(FEDAVG, dropout=0.4), SILOS),
+    "weights": (dataclasses.replace(FEDAVG, clients=simulate.EveryRound(), client_weights="records"), SILOS),
+    "learnt": (LEARNT, SILOS.pooled()),
+    **{
+        f"{loss} {features}": (
+            dataclasses.replace(
+                FEDAVG, clients=simulate.EveryRound(), clipping="record", records=simulate.Poisson(0.4)
+            ),
+            silos(loss, features),
+        )
+        for loss, features in (("logistic", 7), ("logistic", 50), ("hinge", 50), ("softmax", 50))
+    },
+}
+
+
+@pytest.mark.parametrize(("algorithm", "problem"), CASES.values(), ids=CASES)
+def test_only_seed_and_number_of_a_run_decide_its_bits(algorithm, problem, monkeypatch):
+    """Threads that share the runs or a run's clients, records, later rounds, and how runs are split into calls change nothing."""
+
+    def found(rounds: int = 6, **arguments: Any) -> bytes:
+        result = run(algorithm, problem, rounds=rounds, **({"num_runs": 7} | arguments))
+        norms = np.zeros(0) if result.clip_norm is None else result.clip_norm[:, :rounds]
+        return result.models[-1].tobytes() + result.last_iterates.tobytes() + norms.tobytes()
+
+    whole = run(algorithm, problem, num_runs=7, record_every=1)
     assert whole.recorded.tolist() == [1, 2, 3, 4, 5, 6]
-    assert run(FEDAVG, record_every=4).recorded.tolist() == [4, 6]
+    assert {found(num_threads=threads, record_every=every) for threads in (1, 2, 3, 7) for every in (1, 4)} == {found()}
+    assert np.array_equal(run(algorithm, problem, rounds=4, num_runs=7).models[-1], whole.models[3])
+    for first, runs in ((0, 2), (2, 5)):
+        part = run(algorithm, problem, first_run=first, num_runs=runs, record_every=1).models
+        assert np.array_equal(part, whole.models[:, first : first + runs])
+    monkeypatch.setattr(engine, "ROUND_SECONDS", 0.0)  # clients are handed out from the second round on
+    assert {found(num_runs=1, num_threads=threads, record_every=2) for threads in (1, 2, 3, 7)} == {found(num_runs=1)}
+    assert np.array_equal(run(algorithm, problem, num_threads=2).models[-1, 0], whole.models[-1, 0])
 
 
 def test_seeds_and_runs_are_independent():

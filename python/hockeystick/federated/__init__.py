@@ -16,7 +16,6 @@ round draws its own batch.
 from __future__ import annotations
 
 from hockeystick._checks.hints import open_room
-from hockeystick.federated.best import best, best_sampled
 from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
 from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp
 from hockeystick.federated.sensitivities import (
@@ -26,6 +25,8 @@ from hockeystick.federated.sensitivities import (
     step_sizes,
 )
 from hockeystick.federated.trusted_aggregator import (
+    best,
+    best_sampled,
     trusted_aggregator,
     trusted_aggregator_batches,
     trusted_aggregator_random_stop,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -46,31 +47,29 @@ class FederationChecks(Checks):
             self.positive("learning_rate", learning_rate),
         )
 
-    def scheduled_federation(
-        self, *federation: ArrayLike, schedule: Schedule, diameter: ArrayLike | None
+    def scheduled(
+        self, *federation: ArrayLike, schedule: Schedule, diameter: ArrayLike | None, prox: tuple[ArrayLike, ...] = ()
     ) -> tuple[Array, ...]:
-        """Check the arguments of FedAvg: the schedule, those of `federation`, the diameter."""
-        return (*self.scheduled(*federation, schedule=schedule), self.diameter(diameter))
-
-    def scheduled(self, *federation: ArrayLike, schedule: Schedule) -> tuple[Array, ...]:
-        """Check the schedule, then the arguments of `federation`, whose rounds it may limit."""
+        """Check the schedule, the arguments of `federation`, whose rounds it may limit, prox if there is one, and the diameter; None is infinite."""
         choice("schedule", schedule, SCHEDULES)
         most_rounds = core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT
-        return self.federation(*federation, most_rounds=most_rounds)
+        cells = self.federation(*federation, most_rounds=most_rounds)
+        for value in prox:
+            pull, rule = self.positive("prox", value), "learning_rate must be at most 1/prox"
+            self.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=cells[5])
+            self.require(lambda e, a: e * a <= 1, rule, learning_rate=cells[6], prox=pull)
+            cells = (*cells, pull)
+        bound = np.asarray(np.inf) if diameter is None else self.positive_or_infinite("diameter", diameter)
+        return (*cells, bound)
 
-    def prox_federation(
-        self, *federation: ArrayLike, schedule: Schedule, prox: ArrayLike, diameter: ArrayLike | None
-    ) -> tuple[Array, ...]:
-        """Check the arguments of FedProx: the schedule, those of `federation`, prox, the diameter."""
-        cells = self.scheduled(*federation, schedule=schedule)
-        pull = self.positive("prox", prox)
-        self.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=cells[5])
-        self.require(lambda e, a: e * a <= 1, "learning_rate must be at most 1/prox", learning_rate=cells[6], prox=pull)
-        return (*cells, pull, self.diameter(diameter))
-
-    def diameter(self, diameter: ArrayLike | None) -> Array:
-        """Check the diameter; None is infinite."""
-        return np.asarray(np.inf) if diameter is None else self.positive_or_infinite("diameter", diameter)
+    def asked(
+        self, kind: Literal["fedavg", "fedprox"], what: Literal["delta", "epsilon"], schedule: Schedule, *cells: Array
+    ) -> Result:
+        """Evaluate a question, whose own argument is the last cell; by the Gaussian-DP parameter where a cell's cost grows with its rounds."""
+        if schedule not in SCHEDULES_BY_ROUND:
+            return self.map(partial(getattr(core, f"{kind}_{what}"), schedule), *cells)
+        mu = self.map(partial(getattr(core, f"{kind}_gdp"), schedule), *cells[:-1])
+        return self.map(core.gdp_dp_delta if what == "delta" else core.gdp_epsilon, np.asarray(mu), cells[-1])
 
 
 class AggregatorChecks(Checks):

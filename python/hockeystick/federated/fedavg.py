@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import OnError, Result
-from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationChecks, Schedule
-
-__all__ = ["fedavg_delta", "fedavg_epsilon", "fedavg_gdp"]
+from hockeystick.federated.arguments import FederationChecks, Schedule
 
 
 def fedavg_gdp(
@@ -85,7 +82,7 @@ def fedavg_gdp(
     """
     grid = FederationChecks(num_threads, on_error)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
+    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter)
     return grid.map(partial(core.fedavg_gdp, schedule), *cells)
 
 
@@ -134,10 +131,8 @@ def fedavg_delta(
     grid = FederationChecks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
-    if schedule in SCHEDULES_BY_ROUND:
-        return grid.map(core.gdp_dp_delta, np.asarray(grid.map(partial(core.fedavg_gdp, schedule), *cells)), eps)
-    return grid.map(partial(core.fedavg_delta, schedule), *cells, eps)
+    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter)
+    return grid.asked("fedavg", "delta", schedule, *cells, eps)
 
 
 def fedavg_epsilon(
@@ -184,7 +179,5 @@ def fedavg_epsilon(
     grid = FederationChecks(num_threads, on_error)
     delta = grid.probability("delta", delta)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled_federation(*federation, schedule=schedule, diameter=diameter)
-    if schedule in SCHEDULES_BY_ROUND:
-        return grid.map(core.gdp_epsilon, np.asarray(grid.map(partial(core.fedavg_gdp, schedule), *cells)), delta)
-    return grid.map(partial(core.fedavg_epsilon, schedule), *cells, delta)
+    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter)
+    return grid.asked("fedavg", "epsilon", schedule, *cells, delta)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import OnError, Result
-from hockeystick.federated.arguments import SCHEDULES_BY_ROUND, FederationChecks, Schedule
-
-__all__ = ["fedprox_delta", "fedprox_epsilon", "fedprox_gdp"]
+from hockeystick.federated.arguments import FederationChecks, Schedule
 
 
 def fedprox_gdp(
@@ -90,7 +87,7 @@ def fedprox_gdp(
     """
     grid = FederationChecks(num_threads, on_error)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
+    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter, prox=(prox,))
     return grid.map(partial(core.fedprox_gdp, schedule), *cells)
 
 
@@ -140,10 +137,8 @@ def fedprox_delta(
     grid = FederationChecks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
-    if schedule in SCHEDULES_BY_ROUND:
-        return grid.map(core.gdp_dp_delta, np.asarray(grid.map(partial(core.fedprox_gdp, schedule), *cells)), eps)
-    return grid.map(partial(core.fedprox_delta, schedule), *cells, eps)
+    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter, prox=(prox,))
+    return grid.asked("fedprox", "delta", schedule, *cells, eps)
 
 
 def fedprox_epsilon(
@@ -191,7 +186,5 @@ def fedprox_epsilon(
     grid = FederationChecks(num_threads, on_error)
     delta = grid.probability("delta", delta)
     federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.prox_federation(*federation, schedule=schedule, prox=prox, diameter=diameter)
-    if schedule in SCHEDULES_BY_ROUND:
-        return grid.map(core.gdp_epsilon, np.asarray(grid.map(partial(core.fedprox_gdp, schedule), *cells)), delta)
-    return grid.map(partial(core.fedprox_epsilon, schedule), *cells, delta)
+    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter, prox=(prox,))
+    return grid.asked("fedprox", "epsilon", schedule, *cells, delta)

@@ -1,12 +1,15 @@
-"""Federated learning with a trusted aggregator that releases the last model; batches may be of different sizes."""
+"""Federated learning with a trusted aggregator that releases the last model: users in one batch, batches of any sizes, and batches that are drawn."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, STRICT, Array, OnError, Result, choice, vector
+from hockeystick._checks import LARGEST_COUNT, STRICT, Array, OnError, Result, broadcast, choice, vector
+from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.federated.arguments import LOSSES, AggregatorChecks, Loss
 
@@ -252,3 +255,225 @@ def _each_round(name: str, value: ArrayLike, rounds: int) -> Array:
         raise ValueError(msg)
     filled: Array = np.broadcast_to(array, (rounds,))
     return filled
+
+
+def best(
+    eps: ArrayLike,
+    *,
+    num_users: ArrayLike,
+    batch_size: ArrayLike,
+    learning_rate: ArrayLike,
+    noise_std: ArrayLike,
+    lipschitz: ArrayLike,
+    radius: ArrayLike,
+    loss: Loss,
+    smoothness: ArrayLike | None = None,
+    strong_convexity: ArrayLike = 0.0,
+    suffix: ArrayLike | None = None,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Best:
+    r"""Return the smallest certified delta of `trusted_aggregator`, and what gave it.
+
+    Users are split at random into T = num_users // batch_size batches, one a round, and each takes part at most once; only
+    the last model is released.
+
+    Parameters
+    ----------
+    eps : array_like
+        The point at which delta is evaluated, >= 0; shape (...).
+    num_users : array_like
+        Number of users, a positive integer; shape (...).
+    batch_size : array_like
+        Users per round, an integer in [1, num_users]; shape (...).
+    learning_rate : array_like
+        Step size, positive: a constant, or shape (..., T) with one value a round, or (..., 1) for a grid of constants.
+    noise_std : array_like
+        Standard deviation of the noise that each user adds to the gradient, positive; shape as `learning_rate`.
+    lipschitz : array_like
+        Lipschitz constant of the loss (bound of the gradient norm), positive; shape as `learning_rate`.
+    radius : array_like
+        Radius of the ball that the model is projected onto after each round, positive; shape as `learning_rate`.
+    loss : {"convex", "nonconvex"}
+        As in `trusted_aggregator`. For nonconvex losses shifted interpolation needs the smoothness.
+    smoothness : array_like, optional
+        Lipschitz constant of the gradient, >= 0; shape as `learning_rate`.
+    strong_convexity : array_like
+        Strong convexity of convex losses, in [0, smoothness]; shape as `learning_rate`.
+    suffix : array_like, optional
+        If given, the stop is uniform over the last ceil(suffix T) rounds; in (0, 1], shape (...).
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN (and an empty method) there.
+
+    Returns
+    -------
+    Best
+        `delta`, upper bounds with rounding included; `method`, the bound that is smallest; `bounds`, all of them.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or a schedule has not one value a round.
+
+    Notes
+    -----
+    The sum of `trusted_aggregator` over the user's round, each term bounded as in `hockeystick.last_iterate.best`:
+    "contraction" (the published product), "nonlinear", "shifted", "hybrid", and "plain", which counts no amplification by
+    later rounds. The maps' Lipschitz constant is :math:`c = \max(|1-\eta\beta|, |1-\eta\rho|)` for convex and smooth losses, 1
+    where no smoothness is given, and 1 + eta beta for nonconvex ones.
+
+    Examples
+    --------
+    >>> from hockeystick import federated, format_upper
+    >>> best = federated.best(
+    ...     1.0, num_users=100, batch_size=10, learning_rate=0.5, noise_std=1.5, lipschitz=1.0, radius=1.0, loss="convex"
+    ... )
+    >>> print(f"{format_upper(best.delta, '.6f')} by {best.method}; {format_upper(best.bounds['contraction'], '.6f')} by contraction")
+    0.000208 by shifted; 0.002022 by contraction
+    """
+    grid = AggregatorChecks(loss, num_threads, on_error)
+    cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
+    convexity = np.atleast_1d(grid.non_negative("strong_convexity", strong_convexity))
+    grid.require(
+        lambda r, b: (r == 0) | ((r <= b) & grid.convex),
+        "strong_convexity must be 0, or at most the smoothness of a convex loss",
+        strong_convexity=convexity,
+        smoothness=grid.rounds["smoothness"],
+    )
+    grid.rounds["strong_convexity"] = convexity
+    stop = np.asarray(0.0) if suffix is None else grid.fraction("suffix", suffix)
+    length = grid.length(*np.broadcast_arrays(*cells[1:3]))
+    wide = broadcast(*cells, stop, *(r[..., 0] for r in grid.rounds.values()))
+    rows = [np.broadcast_to(r, (*wide[0].shape, length)) for r in grid.rounds.values()]
+    return smallest(core.trusted_aggregator_bounds(wide[:4], rows, grid.convex, grid.threads), grid)
+
+
+def best_sampled(
+    eps: ArrayLike,
+    *,
+    num_users: ArrayLike,
+    batch_size: ArrayLike,
+    rounds: ArrayLike,
+    learning_rate: ArrayLike,
+    noise_std: ArrayLike,
+    lipschitz: ArrayLike,
+    radius: ArrayLike,
+    loss: Loss,
+    smoothness: ArrayLike | None = None,
+    strong_convexity: ArrayLike = 0.0,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> Best:
+    r"""Return the smallest certified delta with a trusted aggregator that draws a batch in every round, and what gave it.
+
+    In each round `batch_size` of the users are drawn at random, independently of the other rounds and unseen: a user takes
+    part in any number of rounds. Only the last model is released. The sum over rounds of `best`, where each user takes part
+    at most once, does not hold here. Arguments are constant over rounds.
+
+    Parameters
+    ----------
+    eps : array_like
+        The point at which delta is evaluated, >= 0.
+    num_users : array_like
+        Number of users, a positive integer.
+    batch_size : array_like
+        Users per round, an integer in [1, num_users].
+    rounds : array_like
+        Number of rounds, a positive integer.
+    learning_rate : array_like
+        Step size, positive; at most 2/smoothness for a convex loss.
+    noise_std : array_like
+        Standard deviation of the noise that each user adds to the gradient, positive.
+    lipschitz : array_like
+        Lipschitz constant of the loss (bound of the gradient norm), positive.
+    radius : array_like
+        Radius of the ball that the model is projected onto after each round, positive.
+    loss : {"convex", "nonconvex"}
+        As in `trusted_aggregator`. For nonconvex losses the smoothness is needed.
+    smoothness : array_like, optional
+        Lipschitz constant of the gradient, >= 0; for convex losses it need not be known, but must be at most 2/learning_rate.
+    strong_convexity : array_like
+        Strong convexity of convex losses, in [0, smoothness].
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    on_error : {"raise", "nan"}
+        Raise for the first cell outside the domain, or give NaN (and an empty method) there.
+
+    Returns
+    -------
+    Best
+        `delta`, upper bounds with rounding included; `method`, the bound that is smallest; `bounds`, all of them.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or the smoothness of a nonconvex loss is missing.
+
+    Notes
+    -----
+    The bounds of `hockeystick.last_iterate.best_sampled` for a sampling rate of m/n, sensitivity :math:`2L/(\sqrt m\,\sigma)` and
+    diameter :math:`2\rho\sqrt m/(\eta\sigma)`. One user is replaced, who adds noise either way.
+
+    Examples
+    --------
+    >>> from hockeystick import federated
+    >>> best = federated.best_sampled(
+    ...     1.0, num_users=100, batch_size=10, rounds=10, learning_rate=0.5, noise_std=1.5, lipschitz=1.0, radius=1.0,
+    ...     loss="convex",
+    ... )
+    >>> print(f"{best.delta:.1e} by {best.method}")
+    6.8e-09 by plain
+    """
+    grid = AggregatorChecks(loss, num_threads, on_error)
+    eps = grid.non_negative_or_infinite("eps", eps)
+    num_users = grid.count("num_users", num_users)
+    batch_size = grid.count("batch_size", batch_size)
+    rounds = grid.count("rounds", rounds)
+    learning_rate = grid.positive("learning_rate", learning_rate)
+    noise_std = grid.positive("noise_std", noise_std)
+    lipschitz = grid.positive("lipschitz", lipschitz)
+    radius = grid.positive("radius", radius)
+    if smoothness is None and not grid.convex:
+        msg = "smoothness must be given for a nonconvex loss"
+        raise ValueError(msg)
+    smooth = grid.non_negative("smoothness", 0.0 if smoothness is None else smoothness)
+    convexity = grid.non_negative("strong_convexity", strong_convexity)
+    grid.require(
+        lambda m, n: m <= n, "batch_size must be at most num_users", batch_size=batch_size, num_users=num_users
+    )
+    if grid.convex:
+        grid.require(
+            lambda rate, b: rate * b <= 2,
+            "learning_rate must be at most 2/smoothness for a convex loss",
+            learning_rate=learning_rate,
+            smoothness=smooth,
+        )
+        learning_rate = np.where(learning_rate * smooth <= 2, learning_rate, np.nan)
+    grid.require(
+        lambda r, b: (r == 0) | ((r <= b) & grid.convex),
+        "strong_convexity must be 0, or at most the smoothness of a convex loss",
+        strong_convexity=convexity,
+        smoothness=smooth,
+    )
+    one = np.asarray(1.0)
+    mean_noise, share, radius = _lengths(noise_std, lipschitz, radius, batch_size)
+    rate = batch_size / num_users
+    cells = broadcast(eps, one, rounds, learning_rate, mean_noise, share, smooth, convexity, 2 * radius, rate)
+    return smallest(sampled_bounds(cells, grid, convex=grid.convex), grid)
+
+
+def _lengths(noise: Array, lipschitz: Array, radius: Array, batch_size: Array) -> tuple[Array, Array, Array]:
+    """Return the deviation of a batch's mean noise, a record's share in the mean gradient, and the radius, in one unit.
+
+    Only their ratios count. The unit is small where the noise is, so that it keeps its digits. Beside such noise a Lipschitz constant that
+    overflows hides no more than the largest double, and an infinite radius is a legal one. A subnormal share is rounded up.
+    """
+    smallest, largest = np.finfo(np.float64).tiny, np.finfo(np.float64).max
+    unit = np.where(noise < math.ldexp(1.0, -900), math.ldexp(1.0, -500), 1.0)
+    with np.errstate(over="ignore"):
+        shown = np.where(lipschitz < np.inf, np.minimum(lipschitz / unit, largest), lipschitz)
+        share = shown / batch_size
+        share = np.where((lipschitz > 0) & (share < smallest), np.nextafter(share, np.inf), share)
+        return noise / unit / np.sqrt(batch_size), share, radius / unit

@@ -8,23 +8,25 @@ the data sets of `load` scikit-learn's (``hockeystick[data]``).
 from __future__ import annotations
 
 from hockeystick._checks.hints import open_room
+from hockeystick.federated.released_models import Guarantee, NoGuaranteeError
 from hockeystick.isrl import multistage_schedule
-from hockeystick.simulate.algorithms.accelerated import AcceleratedMinibatchSGD, MultistageMinibatchSGD
 from hockeystick.simulate.algorithms.algorithm import Algorithm
-from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg
-from hockeystick.simulate.algorithms.fedprox import NoisyFedProx
+from hockeystick.simulate.algorithms.fedavg import NoisyFedAvg, NoisyFedProx
 from hockeystick.simulate.algorithms.ftrl import TreeFTRL
 from hockeystick.simulate.algorithms.learnt_clipping import AdaptiveClippingSGD
 from hockeystick.simulate.algorithms.local_sgd import LocalSGD
-from hockeystick.simulate.algorithms.minibatch import NoisyMinibatchSGD
+from hockeystick.simulate.algorithms.minibatch import (
+    AcceleratedMinibatchSGD,
+    BinomialNoise,
+    MultistageMinibatchSGD,
+    NoisyMinibatchSGD,
+    ShuffledMinibatchSGD,
+)
 from hockeystick.simulate.algorithms.projected import ProjectedNoisySGD
-from hockeystick.simulate.algorithms.shuffled import BinomialNoise, ShuffledMinibatchSGD
 from hockeystick.simulate.algorithms.trusted_aggregator import TrustedAggregator
-from hockeystick.simulate.problem.data import dirichlet_silos, load, synthetic
-from hockeystick.simulate.problem.files import read
+from hockeystick.simulate.problem.data import dirichlet_silos, load, read, synthetic
 from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import (
     Cyclic,
     EveryRound,
@@ -35,8 +37,7 @@ from hockeystick.simulate.running.participation import (
     WithReplacement,
 )
 from hockeystick.simulate.running.result import Result
-from hockeystick.simulate.running.run import run
-from hockeystick.simulate.running.sensitivity import Sensitivity, sensitivity
+from hockeystick.simulate.running.run import Sensitivity, run, sensitivity
 
 __all__ = [
     "AcceleratedMinibatchSGD",

@@ -16,10 +16,10 @@ from typing import Any
 
 from hockeystick import simulate
 from hockeystick._checks import choice, count_scalar, seed_scalar
+from hockeystick.federated.released_models import VIEWS
 from hockeystick.simulate.problem.data import DATA_SETS
 from hockeystick.simulate.problem.problem import LOSSES, Problem
-from hockeystick.simulate.running.rule import MOST_BYTES, SLOTS
-from hockeystick.simulate.running.views import VIEWS
+from hockeystick.simulate.running.rule import MAX_BYTES, SLOTS
 
 Value = int | float | str
 Kind = type | tuple[str, ...]  # int, float, or the words
@@ -140,7 +140,7 @@ def training(settings: Mapping[str, Value]) -> Training:
     problem, test, of_data = _problems(given)
     rule = algorithm._rule(problem, rounds)  # more clients or records drawn than there are
     needed = 8 * num_runs * (SLOTS * problem.dimension + (rounds if rule.clip_rate > 0 else 0))
-    if needed > MOST_BYTES:
+    if needed > MAX_BYTES:
         raise ValueError(_too_much("num_runs", num_runs, needed))
     return Training(algorithm, problem, test, rounds, seed, num_runs, of_algorithm | of_data | {*_OF_RUNS})
 
@@ -169,7 +169,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _too_much(name: str, value: int, needed: float) -> str:
-    return f"{name} must be small enough for {MOST_BYTES >> 30} GiB, not {value}: {needed / 2**30:.3g} GiB are needed"
+    return f"{name} must be small enough for {MAX_BYTES >> 30} GiB, not {value}: {needed / 2**30:.3g} GiB are needed"
 
 
 def _problems(given: Mapping[str, Any]) -> tuple[Problem, Problem, frozenset[str]]:
@@ -199,7 +199,7 @@ def _made(data: str, settings: tuple[tuple[str, Any], ...]) -> tuple[Problem, Pr
     silos = count_scalar("num_silos", values.pop("num_silos"))
     each = count_scalar("records_per_silo", values.pop("records_per_silo"))
     needed = 8.0 * silos * each * (count_scalar("num_features", values["num_features"]) + 2)
-    if needed > MOST_BYTES:
+    if needed > MAX_BYTES:
         raise ValueError(_too_much("records_per_silo", each, needed))
     problem = simulate.synthetic(values.pop("record_loss"), sizes=[each] * silos, **values)
     return problem, problem

@@ -20,8 +20,8 @@ from scipy.special import stdtrit
 
 from hockeystick import simulate
 from hockeystick._checks import DELTA, Array, choice, scalar
+from hockeystick.federated.released_models import VIEWS, View
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.views import VIEWS, View
 from hockeystick.sweep.errors import PlanError, must
 from hockeystick.sweep.functions import TRAININGS
 from hockeystick.sweep.plan import Output, Plan, read

@@ -12,47 +12,25 @@ import numpy as np
 from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
+from hockeystick.federated.released_models import (
+    VIEWS,
+    WORDS,
+    Guarantee,
+    NoGuaranteeError,
+    View,
+    by_composition,
+    view_from,
+)
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.simulate.running.participation import EveryRound, Participation, Poisson, WithReplacement
-from hockeystick.simulate.running.rule import GAUSSIAN, LAST, LEAST_CLIP_NORM, STEP, UpdateRule
-from hockeystick.simulate.running.views import VIEWS, WORDS, View, view_from
+from hockeystick.simulate.running.rule import LEAST_CLIP_NORM, UpdateRule
 
 __all__ = ["Algorithm"]
 
 Records: TypeAlias = "Participation | tuple[Participation, ...]"  # a sampler of batches, or one for each silo
 Noise: TypeAlias = "float | tuple[float, ...]"  # a standard deviation, or one for each silo
-
-PLAIN: dict[str, Any] = {
-    "dropout": 0.0,
-    "local_steps": 0,
-    "clip_batch": False,
-    "noise": GAUSSIAN,
-    "step_noise": 0.0,
-    "protocol_levels": 0,
-    "protocol_bits": 0,
-    "protocol_rate": 0.0,
-    "schedule": 0,
-    "step_factors": np.ones(1),
-    "noise_factors": np.ones(1),
-    "prox": 0.0,
-    "tolerance": 0.0,
-    "reach": math.inf,
-    "server": STEP,
-    "release": LAST,
-    "mean_decay": 1.0,
-    "stage_starts": np.zeros(1, np.int64),
-    "stage_scales": np.ones(1),
-    "strong_convexity": 0.0,
-    "regularization": 0.0,
-    "tree_rounds": 1,
-    "tree_noise": 0.0,
-    "quantile": 0.0,
-    "clip_rate": 0.0,
-    "count_noise": 0.0,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,24 +87,20 @@ class Algorithm:
         if isinstance(clients, Poisson) and clients.expected_batch_size is not None:
             msg = f"clients must have no expected_batch_size ({clients.expected_batch_size}): the mean is over those drawn"
             raise ValueError(msg)
-        samplers = each_silo("records", records, problem)
+        samplers = tuple(zip(each_silo("records", records, problem), problem.sizes or (), strict=True))
+        batches = [s._numbers(f"records of silo {i}", count) for i, (s, count) in enumerate(samplers)]
+        kinds, sizes, rates = map(np.array, zip(*batches, strict=True))
         kind, size, rate = clients._numbers("clients", problem.num_silos)
-        batches = [
-            sampler._numbers(f"records of silo {i}", count)
-            for i, (sampler, count) in enumerate(zip(samplers, problem.sizes or (), strict=True))
-        ]
-        settings = PLAIN | {
+        settings: dict[str, Any] = {
             "rounds": rounds,
             "client_sampler": kind,
             "client_size": size,
             "client_rate": rate,
             "client_weights": np.ones(problem.num_silos),
-            "record_samplers": np.array([batch[0] for batch in batches]),
-            "record_sizes": np.array([batch[1] for batch in batches]),
-            "record_rates": np.array([batch[2] for batch in batches]),
-            "record_divisors": np.array(
-                [sampler._divisor(count) for sampler, count in zip(samplers, problem.sizes or (), strict=True)]
-            ),
+            "record_samplers": kinds,
+            "record_sizes": sizes,
+            "record_rates": rates,
+            "record_divisors": np.array([sampler._divisor(count) for sampler, count in samplers]),
             "clip_norm": self.clip_norm,
             "noise_scales": np.array(self._noises(problem)),
             "learning_rate": self.learning_rate,

@@ -1,4 +1,4 @@
-"""Noisy-FedAvg (Sun, Shen and Tao 2024)."""
+"""Noisy-FedAvg and Noisy-FedProx, with its local steps or its exact proximal step (Sun, Shen and Tao 2024)."""
 
 from __future__ import annotations
 
@@ -6,40 +6,33 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import choice, count_scalar, scalar
+from hockeystick._checks import Array, choice, count_scalar, non_negative_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
-from hockeystick.federated import data_sensitivity, fedavg_gdp, model_sensitivity, step_sizes
+from hockeystick.federated import data_sensitivity, fedavg_gdp, fedprox_gdp, model_sensitivity, step_sizes
 from hockeystick.federated.arguments import SCHEDULES, Schedule
-from hockeystick.simulate.algorithms.algorithm import (
-    ALL,
-    Algorithm,
-    Records,
-    check_records,
-    check_sampler,
-    each_silo,
+from hockeystick.federated.released_models import (
+    WORDS,
+    Clients,
+    Guarantee,
+    NoGuaranteeError,
+    SampledRounds,
+    View,
+    averaged_models,
+    last_averaged_model,
+    smallest_of,
 )
-from hockeystick.simulate.algorithms.client_weights import (
-    ClientWeights,
-    checked_weights,
-    clients_alike,
-    largest_share,
-    weights_of,
-)
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.averaged_models import averaged_models
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
-from hockeystick.simulate.running.last_averaged_model import SampledRounds, last_averaged_model
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
-from hockeystick.simulate.running.views import WORDS, View, smallest_of
 
-__all__ = ["NoisyFedAvg"]
+ClientWeights: TypeAlias = Literal["equal", "records"] | tuple[float, ...]
 
 ALIKE = ("constant", "cyclic")  # schedules whose rounds are all alike
 
@@ -188,19 +181,14 @@ class NoisyFedAvg(Algorithm):
 
     def _each_model(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing the averaged model of every round."""
-        return averaged_models(
-            self.clients,
-            problem.num_silos,
-            self._moves(rounds),
-            self._noise(problem),
-            self._use(problem),
-            dropout=self.dropout,
-            alike=self._alike(problem),
-        )
+        clients = self.clients._clients(problem.num_silos, rounds)
+        settings = (self._moves(rounds), self._noise(problem), self._use(problem))
+        return averaged_models(clients, *settings, dropout=self.dropout, alike=self._alike(problem))
 
     def _each_upload(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing what every client sends: a mean of one model, of a client that always takes part."""
-        alone = averaged_models(ALL, 1, self._moves(rounds), self._noise(problem), self._use(problem))
+        always = Clients(1, list(range(rounds)))
+        alone = averaged_models(always, self._moves(rounds), self._noise(problem), self._use(problem))
         return dataclasses.replace(
             alone, released=WORDS["messages"], source=f"{alone.source}; one client's own noise, in all rounds"
         )
@@ -272,3 +260,126 @@ class NoisyFedAvg(Algorithm):
         samplers = each_silo("records", self.records, problem)
         sizes = problem.sizes or ()
         return max(float(sampler._use(n, self.local_steps)) for sampler, n in zip(samplers, sizes, strict=True))
+
+
+# How much each client's model counts in the server's mean, where all take part (docs/core/federated.md has the proof)
+
+
+def checked_weights(value: ClientWeights) -> ClientWeights:
+    """Return weights as floats, after checking that they are one of the words, or positive."""
+    if isinstance(value, str):
+        return choice("client_weights", value, ("equal", "records"))
+    if not isinstance(value, tuple):
+        msg = f"client_weights must be 'equal', 'records' or a tuple of positive numbers, not {shown(value)}"
+        raise TypeError(msg)
+    return tuple(positive_scalar(f"client_weights[{i}]", weight) for i, weight in enumerate(value))
+
+
+def weights_of(value: ClientWeights, problem: Problem) -> Array:
+    """Return the weight of each client's model in units of the largest; only ratios count."""
+    if value == "equal":
+        return np.ones(problem.num_silos)
+    weights = problem.sizes if value == "records" else each_silo("client_weights", value, problem)
+    return np.array(weights, dtype=float) / max(weights or ())
+
+
+def clients_alike(weights: Array) -> float:
+    """Return a lower bound of how many clients of equal weight would hide one of them as well as the heaviest is hidden."""
+    return math.fsum(weights**2) * DOWN
+
+
+def largest_share(weights: Array) -> float:
+    """Return an upper bound of the heaviest client's share of the mean."""
+    return UP / math.fsum(weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyFedProx(NoisyFedAvg):
+    """Noisy-FedAvg whose local steps also pull towards the round's first model: w -= eta (clip(g) + prox (w - w_t)).
+
+    Parameters
+    ----------
+    learning_rate, local_steps, clip_norm, noise_std, schedule, clipping, records, clients, radius, dropout, client_weights
+        As in `NoisyFedAvg`.
+    prox : float
+        alpha, positive. Guarantees need learning_rate <= 1/prox, and prox > smoothness if the states are hidden.
+    tolerance : float
+        0: the steps of the paper's Equation 4. Positive: its Equation 3, each client minimises its mean loss plus prox/2 |w - w_t|^2, by
+        steps of learning_rate on all its records until the gradient's norm is at most this, at most `local_steps` of them; its
+        model then moves by at most clip_norm/prox, and gradients are not clipped.
+
+    Notes
+    -----
+    With a tolerance the guarantee is that of releasing every averaged model, with gamma = 2 clip_norm/(m prox), and needs nothing of the
+    loss, the solver or the steps: two models that are each within clip_norm/prox of the round's first are at most twice that apart. The exact
+    minimiser moves by that much itself if gradients have norms of at most clip_norm: prox (w_t - w) is the gradient at w.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> simulate.NoisyFedProx(learning_rate=0.1, local_steps=5, clip_norm=1.0, noise_std=0.1, prox=2.0).prox
+    2.0
+    """
+
+    prox: float
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        self._set("prox", positive_scalar("prox", self.prox))
+        self._set("tolerance", non_negative_scalar("tolerance", self.tolerance))
+        if self.tolerance > 0 and (self.schedule != "constant" or self.records != ALL):
+            msg = (
+                "tolerance must be 0 unless schedule is 'constant' and records are all: the proximal problem is of all "
+                f"records, not {self.tolerance} with {shown(self.schedule)} and {shown(self.records)}"
+            )
+            raise ValueError(msg)
+
+    def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        rule = super()._rule(problem, rounds)._replace(prox=self.prox)
+        if self.tolerance == 0:
+            return rule
+        return rule._replace(
+            clip_norm=math.inf, clip_batch=True, tolerance=self.tolerance, reach=self.clip_norm / self.prox
+        )
+
+    def _pull(self) -> float | None:
+        return self.prox
+
+    def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
+        settings = self._settings(problem, smoothness)
+        return float(fedprox_gdp(rounds=rounds, prox=self.prox, schedule=self.schedule, **settings))
+
+    def data_sensitivity(self, rounds: int, num_clients: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return gamma of every round, by how much one record can move the averaged model from the same start.
+
+        Parameters
+        ----------
+        rounds : int
+            At least 1.
+        num_clients : int
+            Clients that are averaged with equal weights, at least 1; the model of a single one moves by its weight times as much.
+
+        Returns
+        -------
+        ndarray
+            Shape (rounds,): 2 clip_norm/(num_clients prox) (1 - prod_k (1 - eta_k prox)), with the round's step sizes; without
+            the bracket if there is a tolerance.
+        """
+        self._check_equal(num_clients)
+        if self.tolerance > 0:
+            return np.full(rounds, 2 * self.clip_norm / (num_clients * self.prox) * UP)
+        if self.learning_rate * self.prox > 1:
+            msg = f"learning_rate must be at most 1/prox ({1 / self.prox}), not {self.learning_rate}"
+            raise NoGuaranteeError(msg)
+        return super().data_sensitivity(rounds, num_clients)
+
+    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+        if self.tolerance > 0:
+            return self._each_model(problem, rounds)
+        self.data_sensitivity(1, 1)  # refuses large steps
+        if problem.smoothness is not None and problem.smoothness >= self.prox:
+            msg = f"prox must be larger than the smoothness ({problem.smoothness}), not {self.prox}"
+            raise NoGuaranteeError(msg)
+        return super()._guarantee(problem, rounds)

@@ -11,12 +11,11 @@ import numpy as np
 from hockeystick._checks import boolean_scalar
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.correlated_noise.sensitivity import cyclic_squares
+from hockeystick.federated.released_models import Guarantee, NoGuaranteeError, View
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError
 from hockeystick.simulate.running.participation import Cyclic, Shuffled
 from hockeystick.simulate.running.rule import TREE, UpdateRule
-from hockeystick.simulate.running.views import View
 
 __all__ = ["TreeFTRL"]
 

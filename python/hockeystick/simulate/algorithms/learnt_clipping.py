@@ -10,10 +10,10 @@ import numpy as np
 
 from hockeystick._checks import positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
+from hockeystick.federated.released_models import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.simulate.running.participation import Participation
 from hockeystick.simulate.running.rule import UpdateRule
 from hockeystick.training import adaptive_clipping_noise

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._checks import count_scalar
+from hockeystick.federated.released_models import Guarantee
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee
 from hockeystick.simulate.running.participation import FixedSize, Participation
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
 

@@ -12,16 +12,22 @@ from numpy.typing import NDArray
 import hockeystick._core as core
 from hockeystick._checks import Array, at_most, boolean_scalar, choice, count_scalar
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL
+from hockeystick.federated.released_models import (
+    Guarantee,
+    NoGuaranteeError,
+    View,
+    by_composition,
+    by_later_rounds,
+    never_zero,
+    smallest_epsilon,
+)
 from hockeystick.last_iterate import best as smallest_bound
 from hockeystick.mechanisms import Gaussian, Laplace
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee, NoGuaranteeError, by_composition
-from hockeystick.simulate.running.last_model import by_later_rounds, never_zero, smallest_epsilon
 from hockeystick.simulate.running.participation import Cyclic
 from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, UpdateRule
-from hockeystick.simulate.running.views import View
 
 __all__ = ["ProjectedNoisySGD"]
 

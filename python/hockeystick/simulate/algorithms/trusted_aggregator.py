@@ -14,14 +14,20 @@ from hockeystick._checks import Array, at_most, boolean_scalar, count_scalar, po
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.federated import best as smallest_bound
+from hockeystick.federated.released_models import (
+    WORDS,
+    Guarantee,
+    View,
+    at_random_stop,
+    last_rounds,
+    running_sums,
+    smallest_epsilon,
+)
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.guarantee import Guarantee
-from hockeystick.simulate.running.last_model import at_random_stop, last_rounds, running_sums, smallest_epsilon
 from hockeystick.simulate.running.participation import Shuffled
 from hockeystick.simulate.running.rule import LAST, STOPPED, UpdateRule
-from hockeystick.simulate.running.views import WORDS, View
 
 __all__ = ["TrustedAggregator"]
 

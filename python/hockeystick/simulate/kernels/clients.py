@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick.simulate.kernels import batches, inlined, kernel, losses, normals, samplers, streams
-from hockeystick.simulate.kernels.vectors import LANES
-from hockeystick.simulate.kernels.views import borrow
+from hockeystick.simulate.kernels import inlined, kernel, losses, streams
+from hockeystick.simulate.kernels.intrinsics import LANES, without_refcount
 from hockeystick.simulate.running.rule import LAPLACE
 
 CONSTANT, CYCLIC, STAGEWISE, CONTINUOUS = range(4)  # step sizes
@@ -30,7 +29,7 @@ class Work(NamedTuple):
 
 
 @kernel
-def room(data, rule, dimension):
+def workspace_size(data, rule, dimension):
     """Return how many integers and floats a workspace needs, the size of the largest silo, and the most draws of a batch.
 
     Draws with replacement may be more than the records that there are.
@@ -43,11 +42,18 @@ def room(data, rule, dimension):
     return largest + most, data.hidden + data.outputs + 3 * dimension + most + LANES * (data.outputs + 2), largest, most
 
 
+@kernel
+def allocate(data, rule, dimension):
+    """Return what a workspace is laid out in: the state of a stream, integers and floats."""
+    integers, floats, _, _ = workspace_size(data, rule, dimension)
+    return np.zeros(streams.STATE_WORDS, np.uint64), np.empty(integers, np.int64), np.empty(floats)
+
+
 @inlined
-def workspace(data, rule, dimension, words, integers, floats):
-    """Lay out a workspace in arrays that the caller owns."""
-    _, _, largest, most = room(data, rule, dimension)
-    words, integers, floats = borrow(words), borrow(integers), borrow(floats)
+def workspace(data, rule, dimension, memory):
+    """Lay out a workspace in what was allocated, which the caller owns."""
+    _, _, largest, most = workspace_size(data, rule, dimension)
+    rng_state, integers, floats = without_refcount(memory)
     order = integers[:largest]
     for i in range(largest):
         order[i] = i
@@ -55,7 +61,7 @@ def workspace(data, rule, dimension, words, integers, floats):
     message = floats[2 * dimension : 3 * dimension]
     factors, rest = floats[3 * dimension : 3 * dimension + most], floats[3 * dimension + most :]
     units, errors = rest[: data.hidden + data.outputs], rest[data.hidden + data.outputs :]
-    return Work(words, integers[largest:], order, units, gradient, record, message, factors, errors)
+    return Work(rng_state, integers[largest:], order, units, gradient, record, message, factors, errors)
 
 
 @inlined
@@ -132,20 +138,8 @@ def draw_batch(data, rule, client, index, run, seed, work):
     """Draw batch number `index` of a client into `work.chosen`; return its size."""
     population = data.offsets[client + 1] - data.offsets[client]
     kind, size, rate = rule.record_samplers[client], rule.record_sizes[client], rule.record_rates[client]
-    return samplers.draw(
-        work.stream,
-        seed,
-        streams.RECORDS,
-        run,
-        client,
-        index,
-        kind,
-        size,
-        rate,
-        population,
-        work.order,
-        work.chosen,
-    )
+    stream, order, out = work.stream, work.order, work.chosen
+    return streams.draw(stream, seed, streams.RECORDS, run, client, index, kind, size, rate, population, order, out)
 
 
 @inlined
@@ -157,10 +151,10 @@ def batch_gradient(data, rule, w, client, index, run, seed, work, out):
     chosen = work.chosen[:count]
     for j in range(out.size):
         out[j] = 0.0
-    if batches.is_linear(data.kind) and rule.protocol_levels == 0:
-        batches.add_linear(data, w, client, work.chosen, count, weight, clip_norm, work.factors, out)
+    if losses.is_linear(data.kind) and rule.protocol_levels == 0:
+        losses.add_linear(data, w, client, work.chosen, count, weight, clip_norm, work.factors, out)
     elif data.kind == losses.SOFTMAX and rule.protocol_levels == 0 and data.features.shape[1] >= LANES:
-        batches.add_softmax(data, w, client, work.chosen, count, weight, clip_norm, work.errors, out)
+        losses.add_softmax(data, w, client, work.chosen, count, weight, clip_norm, work.errors, out)
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
@@ -196,7 +190,7 @@ def move(rule, at, client, rnd, step, run, seed, work, out):
         return False
     if rule.step_noise > 0.0:
         streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)
-        normals.add_normals(work.stream, rule.step_noise, work.gradient)
+        streams.add_normals(work.stream, rule.step_noise, work.gradient)
     if rule.tolerance > 0.0 and residual(rule.prox, work.gradient, at, out) <= rule.tolerance:
         return False
     rate = step_size(rule, rnd, step)
@@ -216,7 +210,7 @@ def seal(rule, at, client, rnd, run, seed, work, out):
         if rule.noise == LAPLACE:
             streams.add_laplace(work.stream, scale, out)
         else:
-            normals.add_normals(work.stream, scale, out)
+            streams.add_normals(work.stream, scale, out)
 
 
 @inlined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.simulate.kernels import inlined, kernel, losses, normals, streams
+from hockeystick.simulate.kernels import inlined, kernel, losses, streams
 from hockeystick.simulate.kernels.clients import step_size
 from hockeystick.simulate.running.rule import ACCELERATED, AVERAGE, BASE, HELPER, MEAN, MODEL, RELEASED, STOPPED, TREE
 
@@ -79,7 +79,7 @@ def _tree(rule, state, gradient, rnd, run, seed, stream):
     while number >> level:
         if (number >> level) & 1:  # the node of 2^level rounds that ends where the lower bits begin
             streams.start(stream, seed, streams.TREE, run, tree, level, number >> level)
-            normals.add_normals(stream, rule.tree_noise, w)
+            streams.add_normals(stream, rule.tree_noise, w)
         level += 1
     for j in range(w.size):
         w[j] = state[BASE, j] - rule.learning_rate * w[j]

@@ -1,7 +1,7 @@
-"""A file from which runs go on where they were, with the same bits: what was recorded, the state, and of which run they are.
+"""A file from which runs go on where they were, with the same bits.
 
-The file is `MAGIC`, the SHA-256 of what follows, and the arrays as NumPy's `savez` writes them, without pickle. It is replaced as a
-whole, so that a kill at any moment leaves the last one.
+It is `MAGIC`, the SHA-256 of what follows, and the arrays as NumPy's `savez` writes them, without pickle: what was recorded, the state,
+and of which run they are. It is replaced as a whole, so that a kill at any moment leaves the last one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,11 @@ from hockeystick._core import __version__
 from hockeystick._files import write_whole
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
-
-if TYPE_CHECKING:
-    from hockeystick.simulate.running.recording import Recording
-
-__all__ = ["Checkpoint", "identity"]
+from hockeystick.simulate.running.result import Recording
 
 MAGIC = b"hockeystick run 1\n"
 SECONDS = 30.0  # between two writings
-MOST_SHARE = 0.05  # of the time that writing may take
+MAX_SHARE = 0.05  # of the time that writing may take
 
 
 def identity(algorithm: Algorithm, problem: Problem, **settings: Any) -> dict[str, str]:
@@ -123,4 +119,4 @@ class Checkpoint:
         parts = (MAGIC, hashlib.sha256(content).digest(), content)
         write_whole(self.path, lambda file: file.writelines(parts))
         end = time.monotonic()
-        self.next = end + max(SECONDS, (end - start) / MOST_SHARE)
+        self.next = end + max(SECONDS, (end - start) / MAX_SHARE)

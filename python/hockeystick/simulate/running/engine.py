@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
-from hockeystick.simulate.kernels import learnt_clipping, lockstep, loops
-from hockeystick.simulate.running.rule import BASE, HELPER, MODEL, MOST_BYTES, RELEASED, SLOTS, Data, UpdateRule
+from hockeystick.simulate.kernels import loops
+from hockeystick.simulate.running.rule import BASE, HELPER, MAX_BYTES, MODEL, RELEASED, SLOTS, Data, UpdateRule
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
 ROUND_SECONDS = 1e-3  # from which it pays to give the clients of one run to several threads: handing out costs 1e-4
@@ -34,23 +34,13 @@ class Engine:
         blocks = min(threads, len(self.states))
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
         learns = self.rule.clip_rate > 0
-        together = lockstep.PAYS and len(self.states) > 1 and lockstep.fits(data, self.rule)
-        kernel = lockstep.advance if together else loops.advance
-        futures = [
-            pool.submit(
-                learnt_clipping.advance if learns else kernel,
-                data,
-                self.rule,
-                self.states[a:b],
-                first,
-                last,
-                self.first_run + a,
-                self.seed,
-                self.failed[a:b],
-                *([self.clip_norms[a:b]] if learns else []),
-            )
-            for a, b in pairwise(edges)
-        ]
+        paired = loops.FASTER_HERE and len(self.states) > 1 and loops.can_pair(data, self.rule)
+        kernel = loops.advance_learning if learns else loops.advance_pairs if paired else loops.advance
+        futures = []
+        for a, b in pairwise(edges):
+            learnt = [self.clip_norms[a:b]] if learns else []
+            mine = (self.states[a:b], first, last, self.first_run + a, self.seed, self.failed[a:b], *learnt)
+            futures.append(pool.submit(kernel, data, self.rule, *mine))
         for future in futures:
             future.result()
 
@@ -101,10 +91,10 @@ def _clip_norms(rule: UpdateRule, num_runs: int) -> Array:
     """Return room for the clip norm after each round, where it is learnt; else none."""
     rounds = rule.rounds if rule.clip_rate > 0 else 0
     needed = 8 * num_runs * rounds
-    if needed > MOST_BYTES:
+    if needed > MAX_BYTES:
         msg = (
             f"num_runs={num_runs} and rounds={rounds} need {needed / 2**30:.3g} GiB for the clip norms of all rounds, "
-            f"more than {MOST_BYTES >> 30}: make fewer runs at once, with first_run"
+            f"more than {MAX_BYTES >> 30}: make fewer runs at once, with first_run"
         )
         raise ValueError(msg)
     return np.full((num_runs, rounds), np.nan)

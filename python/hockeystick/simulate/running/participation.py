@@ -7,7 +7,6 @@ another.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,12 +15,12 @@ from numpy.typing import NDArray
 
 from hockeystick._checks import count_scalar, positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
+from hockeystick.federated.released_models import Account, Clients
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
-from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Adjacency
+from hockeystick.simulate.running import rule
 
 __all__ = ["Cyclic", "EveryRound", "FixedSize", "Participation", "Poisson", "Shuffled", "WithReplacement"]
-
-Account = tuple[Adjacency, Mechanism, Callable[[int], int]]  # what one use leaks, and how many uses some rounds are
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,9 @@ class Participation:
         """
         raise NotImplementedError
 
-    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
-        """Return the rounds, at the earliest, in which one member may take part, and the probability that it does in each."""
-        del population
-        return list(range(rounds)), 1.0
+    def _clients(self, population: int, rounds: int) -> Clients:
+        """Return what is proven to matter of clients who take part in these rounds."""
+        return Clients(self._numbers("clients", population)[1], list(range(rounds)))
 
     def _use(self, population: int, draws: int) -> float:
         """Return the probability that one member is in one of several independent draws, or 1 where they are not independent."""
@@ -88,17 +86,15 @@ class Participation:
         ValueError
             If more are drawn without replacement than there are.
         """
-        from hockeystick.simulate.kernels import samplers, streams  # noqa: PLC0415 - numba is asked for when needed
+        from hockeystick.simulate.kernels import streams  # noqa: PLC0415 - numba is asked for when needed
 
         population = count_scalar("population", population)
         kind, size, rate = self._numbers("population", population)
-        words = np.zeros(streams.WORDS, np.uint64)
+        stream, key = np.zeros(streams.STATE_WORDS, np.uint64), (np.uint64(seed), streams.CLIENTS, run, 0)
         order, out = np.arange(population), np.empty(max(population, size), np.int64)
         drawn = []
         for rnd in range(count_scalar("rounds", rounds)):
-            count = samplers.draw(
-                words, np.uint64(seed), streams.CLIENTS, run, 0, rnd, kind, size, rate, population, order, out
-            )
+            count = streams.draw(stream, *key, rnd, kind, size, rate, population, order, out)
             drawn.append(out[:count].copy())
         return drawn
 
@@ -107,7 +103,7 @@ class Participation:
 class EveryRound(Participation):
     """All take part, always; as a batch, the full batch."""
 
-    _kind: ClassVar[int] = 0
+    _kind: ClassVar[int] = rule.EVERY
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         del population
@@ -140,7 +136,7 @@ class Poisson(Participation):
 
     sampling_rate: float
     expected_batch_size: float | None = None
-    _kind: ClassVar[int] = 1
+    _kind: ClassVar[int] = rule.POISSON
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -157,6 +153,9 @@ class Poisson(Participation):
         del population
         adjacency: Adjacency = "replace" if self.expected_batch_size is None else "add_or_remove"
         return adjacency, PoissonSampled(mechanism, self.sampling_rate), lambda rounds: rounds
+
+    def _clients(self, population: int, rounds: int) -> Clients:
+        return Clients(population, list(range(rounds)), self.sampling_rate, poisson=True)
 
     def _use(self, population: int, draws: int) -> float:
         del population
@@ -182,13 +181,13 @@ class FixedSize(_Sized):
         How many, at least 1 and at most the population.
     """
 
-    _kind: ClassVar[int] = 2
+    _kind: ClassVar[int] = rule.FIXED_SIZE
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         return "replace", FixedSizeSampled(mechanism, population, self.size, replacement=False), lambda rounds: rounds
 
-    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
-        return list(range(rounds)), self.size / population
+    def _clients(self, population: int, rounds: int) -> Clients:
+        return super()._clients(population, rounds)._replace(rate=self.size / population)
 
     def _use(self, population: int, draws: int) -> float:
         return _in_one_of(draws, self.size / population)
@@ -204,7 +203,7 @@ class WithReplacement(_Sized):
         How many draws, at least 1.
     """
 
-    _kind: ClassVar[int] = 3
+    _kind: ClassVar[int] = rule.WITH_REPLACEMENT
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         return "replace", FixedSizeSampled(mechanism, population, self.size, replacement=True), lambda rounds: rounds
@@ -223,15 +222,15 @@ class Shuffled(_Sized):
         Of a part, at least 1 and at most the population.
     """
 
-    _kind: ClassVar[int] = 4
+    _kind: ClassVar[int] = rule.SHUFFLED
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         # nothing is claimed for the order: it might as well be known, and each member is used once in an epoch
         parts = population // self.size
         return "replace", mechanism, lambda rounds: -(-rounds // parts)
 
-    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
-        return list(range(0, rounds, population // self.size)), 1.0
+    def _clients(self, population: int, rounds: int) -> Clients:
+        return Clients(self.size, list(range(0, rounds, population // self.size)))
 
 
 @dataclass(frozen=True)
@@ -244,14 +243,14 @@ class Cyclic(_Sized):
         Of a part, at least 1 and at most the population.
     """
 
-    _kind: ClassVar[int] = 5
+    _kind: ClassVar[int] = rule.CYCLIC
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
         return "replace", mechanism, lambda rounds: math.ceil(rounds * self.size / population)
 
-    def _rounds_of_one(self, population: int, rounds: int) -> tuple[list[int], float]:
+    def _clients(self, population: int, rounds: int) -> Clients:
         uses = math.ceil(rounds * self.size / population)
-        return [k * population // self.size for k in range(uses)], 1.0
+        return Clients(self.size, [k * population // self.size for k in range(uses)])
 
 
 def _in_one_of(draws: int, probability: float) -> float:

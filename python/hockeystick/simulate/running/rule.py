@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BASE", "HELPER", "LEAST_CLIP_NORM", "MODEL", "MOST_BYTES", "RELEASED", "SLOTS", "Data", "UpdateRule"]
-
 # Of clip norms: the squares of gradients that are as long are normal doubles, in any dimension up to 2^90, so that no longer one passes for a short one.
 LEAST_CLIP_NORM = 1e-138
-MOST_BYTES = 2**32  # of recorded models, and of learnt clip norms
+MAX_BYTES = 2**32  # of recorded models, and of learnt clip norms
 
 # The vectors of a run's state.
 MODEL = 0  # the iterate
@@ -20,9 +19,11 @@ HELPER = 2  # accelerated: where the gradient is taken; tree noise: the sum of t
 BASE = 3  # the model that a regulariser, or the sum of the gradients, starts from
 SLOTS = 4
 
+EVERY, POISSON, FIXED_SIZE, WITH_REPLACEMENT, SHUFFLED, CYCLIC = range(6)  # samplers
 GAUSSIAN, LAPLACE = 0, 1  # noise
 AVERAGE, STEP, ACCELERATED, TREE = range(4)  # what the server does with the mean of the messages
 LAST, MEAN, STOPPED = range(3)  # what is released
+ONE = np.ones(1)  # a factor of all rounds
 
 
 class Data(NamedTuple):
@@ -43,45 +44,45 @@ class Data(NamedTuple):
 
 
 class UpdateRule(NamedTuple):
-    """One round of an algorithm."""
+    """One round of an algorithm; a field that most algorithms do not use says what it is without it."""
 
     rounds: int
-    local_steps: int  # 0: clients send gradients; else models
     client_sampler: int
     client_size: int
     client_rate: float
-    dropout: float  # probability that a client that is drawn drops out
     client_weights: NDArray[np.float64]  # (silos,), of the messages in their mean
     record_samplers: NDArray[np.int64]  # (silos,)
     record_sizes: NDArray[np.int64]  # (silos,)
     record_rates: NDArray[np.float64]  # (silos,)
     record_divisors: NDArray[np.float64]  # (silos,), of a batch's sum of gradients
     clip_norm: float
-    clip_batch: bool  # clip the batch's mean gradient, not each record's
-    noise: int
     noise_scales: NDArray[np.float64]  # (silos,), of what a client sends
-    step_noise: float  # of each local gradient
-    protocol_levels: int  # 0: no shuffle protocol
-    protocol_bits: int
-    protocol_rate: float
     learning_rate: float
-    schedule: int
-    step_factors: NDArray[np.float64]  # of the rounds; the last one counts for all later
-    noise_factors: NDArray[np.float64]  # likewise
-    prox: float
-    tolerance: float  # of the proximal problem's gradient; 0: all local steps are taken
-    reach: float  # by how much a client's model may move in a round
     radius: float
-    server: int
-    release: int
     stop_rounds: int  # STOPPED: the last ones, among which the stop is uniform
-    mean_decay: float
-    stage_starts: NDArray[np.int64]
-    stage_scales: NDArray[np.float64]
-    strong_convexity: float
-    regularization: float
-    tree_rounds: int  # after which a tree ends
-    tree_noise: float
-    quantile: float  # of the gradients' norms, that a learnt clip norm follows
-    clip_rate: float  # how quickly; 0: clip_norm is that of every round
-    count_noise: float  # of the count that it is learnt from, in records
+    local_steps: int = 0  # 0: clients send gradients; else models
+    dropout: float = 0.0  # probability that a client that is drawn drops out
+    clip_batch: bool = False  # clip the batch's mean gradient, not each record's
+    noise: int = GAUSSIAN
+    step_noise: float = 0.0  # of each local gradient
+    protocol_levels: int = 0  # 0: no shuffle protocol
+    protocol_bits: int = 0
+    protocol_rate: float = 0.0
+    schedule: int = 0
+    step_factors: NDArray[np.float64] = ONE  # of the rounds; the last one counts for all later
+    noise_factors: NDArray[np.float64] = ONE  # likewise
+    prox: float = 0.0
+    tolerance: float = 0.0  # of the proximal problem's gradient; 0: all local steps are taken
+    reach: float = math.inf  # by how much a client's model may move in a round
+    server: int = STEP
+    release: int = LAST
+    mean_decay: float = 1.0
+    stage_starts: NDArray[np.int64] = np.zeros(1, np.int64)
+    stage_scales: NDArray[np.float64] = ONE
+    strong_convexity: float = 0.0
+    regularization: float = 0.0
+    tree_rounds: int = 1  # after which a tree ends
+    tree_noise: float = 0.0
+    quantile: float = 0.0  # of the gradients' norms, that a learnt clip norm follows
+    clip_rate: float = 0.0  # how quickly; 0: clip_norm is that of every round
+    count_noise: float = 0.0  # of the count that it is learnt from, in records

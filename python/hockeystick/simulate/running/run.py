@@ -1,31 +1,46 @@
-"""Run an algorithm."""
+"""Run an algorithm, to the end, until its budget is spent or until Ctrl-C; or twice, on adjacent problems with shared noise."""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
+import signal
+import threading
 import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import choice, count_scalar, seed_scalar, thread_count
+from hockeystick._checks import (
+    DELTA,
+    NON_NEGATIVE_OR_INFINITE,
+    Array,
+    choice,
+    count_scalar,
+    real,
+    scalar,
+    seed_scalar,
+    thread_count,
+)
 from hockeystick._checks.doors import level
 from hockeystick._checks.shown import shown
+from hockeystick._numeric.printing import format_upper
+from hockeystick.federated.released_models import VIEWS, View
 from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.budget import affordable_rounds
 from hockeystick.simulate.running.checkpoint import Checkpoint, identity
-from hockeystick.simulate.running.interrupts import Interrupted, noted
-from hockeystick.simulate.running.progress import bar
-from hockeystick.simulate.running.recording import Recording
-from hockeystick.simulate.running.result import Result, Stopped
-from hockeystick.simulate.running.rule import MOST_BYTES
-from hockeystick.simulate.running.starts import Start, starting_models
-from hockeystick.simulate.running.views import VIEWS, View
+from hockeystick.simulate.running.result import Recording, Result, Stopped
+from hockeystick.simulate.running.rule import MAX_BYTES, MODEL
 
-__all__ = ["run"]
+Start: TypeAlias = "ArrayLike | Callable[[np.random.Generator], ArrayLike] | None"
+
+BAR_SECONDS = 3.0  # after which a bar that was not asked for is drawn
 
 
 def run(
@@ -145,7 +160,9 @@ def run(
     interrupted = _complete(recording, problem, file, thread_count(num_threads), progress)
     _warn(recording, rounds, interrupted=interrupted, resumes=file is not None)
     stopped = _stopped(recording, interrupted=interrupted, by_budget=rounds < planned)
-    return _result(recording, algorithm, problem, seed, stopped, released)
+    kept, models = recording.close()
+    left = (recording.completed, stopped, kept, models, recording.last_iterates, recording.engine.failed, rounds)
+    return Result(algorithm, problem, seed, *left, clip_norm=recording.clip_norm, released=released)
 
 
 def _check_kinds(algorithm: Algorithm, problem: Problem) -> None:
@@ -195,26 +212,6 @@ def _stopped(recording: Recording, *, interrupted: bool, by_budget: bool) -> Sto
     return "budget" if by_budget else "rounds"
 
 
-def _result(  # noqa: PLR0917
-    recording: Recording, algorithm: Algorithm, problem: Problem, seed: int, stopped: Stopped, released: View | None
-) -> Result:
-    kept, models = recording.close()
-    return Result(
-        algorithm,
-        problem,
-        seed,
-        recording.completed,
-        stopped,
-        kept,
-        models,
-        recording.last_iterates,
-        recording.engine.failed,
-        int(recording.rounds[-1]),
-        clip_norm=recording.clip_norm,
-        released=released,
-    )
-
-
 def _warn(recording: Recording, rounds: int, *, interrupted: bool, resumes: bool) -> None:
     """Warn of what ended runs before their last round."""
     failed = recording.engine.failed
@@ -232,10 +229,246 @@ def record_rounds(name: str, rounds: int, every: int, numbers: int) -> NDArray[n
     """Return every so many rounds, and the last; refuse what would need too much memory with so many numbers a record."""
     records = -(-rounds // every)  # counted before anything of their length is made
     needed = 8 * records * (numbers + 1)
-    if needed > MOST_BYTES:
+    if needed > MAX_BYTES:
         msg = (
             f"record_every={every} of rounds={rounds} needs {needed / 2**30:.3g} GiB for {records} records of {name}, "
-            f"more than {MOST_BYTES >> 30}: record less often, or fewer runs"
+            f"more than {MAX_BYTES >> 30}: record less often, or fewer runs"
         )
         raise ValueError(msg)
     return np.minimum(np.arange(1, records + 1) * every, rounds)
+
+
+# Where runs start: one model for all, one for each, or one drawn for each
+
+
+def check_initial(initial: ArrayLike | None, problem: Problem) -> Array:
+    """Return a finite model of the problem's dimension."""
+    if initial is None:
+        return problem.initial()
+    return _finite("initial", initial, (problem.dimension,))
+
+
+def starting_models(initial: Start, problem: Problem, seed: int, first_run: int, num_runs: int) -> Array:
+    """Return the model that every run starts from, shape (num_runs, dimension), or one for all, shape (dimension,).
+
+    A law draws by a generator of the seed and the number of the run, so that a run starts from the same model whichever others there
+    are. Its words are not those of the noise, whose streams have the seed as their key.
+    """
+    if callable(initial):
+        draws = (initial(np.random.default_rng([seed, run, 0x6D75])) for run in range(first_run, first_run + num_runs))
+        return np.stack([_finite("initial(generator)", draw, (problem.dimension,)) for draw in draws])
+    if initial is None or real("initial", initial).ndim < 2:
+        return check_initial(initial, problem)
+    return _finite("initial", initial, (num_runs, problem.dimension))
+
+
+def _finite(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
+    model = real(name, value)
+    if model.shape != shape or not np.isfinite(model).all():
+        msg = f"{name} must be finite and of shape {shape}, not {shown(model)}"
+        raise ValueError(msg)
+    return model
+
+
+# How many rounds a budget allows
+
+
+def affordable_rounds(
+    algorithm: Algorithm, problem: Problem, rounds: int, budget: tuple[float, float], released: View | None
+) -> int:
+    """Return how many of the planned rounds the budget allows, by the guarantee of what is released."""
+    if not isinstance(budget, tuple) or len(budget) != 2:
+        msg = f"budget must be a tuple (epsilon, delta), not {shown(budget)}"
+        raise TypeError(msg)
+    epsilon = scalar("budget[0]", budget[0], *NON_NEGATIVE_OR_INFINITE)
+    delta = scalar("budget[1]", budget[1], *DELTA)
+    guarantee = algorithm.guarantee(problem, rounds=rounds, released=released)
+    count = guarantee.affordable(rounds, epsilon, delta)
+    # The run is then one of which so many rounds are planned, and it is their guarantee that a result tells.
+    while 0 < count < rounds:
+        if algorithm.guarantee(problem, rounds=count, released=released).epsilon(count, delta) <= epsilon:
+            break
+        count -= 1
+    if count == 0:
+        cost = guarantee.epsilon(1, delta)
+        msg = (
+            f"budget must allow one round, which costs epsilon = {format_upper(cost)} at delta = {delta}, not {epsilon}"
+        )
+        raise ValueError(msg)
+    return count
+
+
+# What is seen and heard of a run: Ctrl-C between two pieces, not inside one, so that what was computed before it is whole; and a bar
+
+
+class Interrupted(Exception):
+    """Ctrl-C was pressed, and the state is whole."""
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether Ctrl-C was pressed; a second one raises KeyboardInterrupt at once.
+
+    Only where Ctrl-C would raise KeyboardInterrupt: in the main thread, with Python's own handler. Elsewhere nothing changes.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    pressed = False
+
+    def note(_signal: int, _frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def bar(rounds: int, progress: bool | None, *, finished: int = 0) -> Iterator[Callable[[int], object]]:
+    """Give a callback for finished rounds that draws a bar: always, never, or, if None, on a terminal after some seconds."""
+    if progress is not None and not isinstance(progress, bool):
+        msg = f"progress must be True, False or None, not {shown(progress)}"
+        raise TypeError(msg)
+    if progress is False:
+        yield lambda _: None
+        return
+    try:
+        from tqdm import tqdm  # noqa: PLC0415 - only for a bar
+    except ImportError as error:
+        if progress is None:
+            yield lambda _: None
+            return
+        message = 'a progress bar needs tqdm: pip install ".[simulate]" in a clone'
+        raise ImportError(message) from error
+    with tqdm(
+        total=rounds,
+        initial=finished,
+        unit="round",
+        unit_scale=rounds > 10**4,
+        miniters=max(1, math.ceil(rounds / 1000)),
+        disable=None if progress is None else False,
+        delay=BAR_SECONDS if progress is None else 0,
+    ) as drawn:
+        yield drawn.update
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """Distances between the iterates of two runs on adjacent problems that share noise, batches and participants.
+
+    Attributes
+    ----------
+    recorded : ndarray
+        Numbers of the recorded rounds, from 1; shape (records,).
+    total : ndarray
+        Distance of both iterates after the round; shape (records, num_runs).
+    data : ndarray
+        Data sensitivity: distance after the round on either problem from the same model, that of the first run.
+    model : ndarray
+        Model sensitivity: distance after the round on the adjacent problem from either run's model.
+    """
+
+    recorded: NDArray[np.int64]
+    total: Array = field(repr=False)
+    data: Array = field(repr=False)
+    model: Array = field(repr=False)
+
+
+def sensitivity(
+    algorithm: Algorithm,
+    problem: Problem,
+    adjacent: Problem,
+    *,
+    rounds: int,
+    seed: int,
+    num_runs: int = 1,
+    initial: ArrayLike | None = None,
+    record_every: int = 1,
+    num_threads: int | None = None,
+    progress: bool = False,
+) -> Sensitivity:
+    r"""Return how far apart an algorithm's iterates on two problems are, round by round.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        What to run.
+    problem, adjacent : Problem
+        Two problems of the same shape, such as `problem` and `problem.replace_record(...)`.
+    rounds : int
+        How many rounds, at least 1.
+    seed : int
+        Of the random streams that both share, in [0, 2^64).
+    num_runs : int
+        How many pairs of runs.
+    initial : array_like, optional
+        Model to start from, shape (dimension,); by default `Problem.initial`.
+    record_every : int
+        Record every so many rounds, and the last.
+    num_threads : int, optional
+        Threads to use; all cores by default.
+    progress : bool
+        Draw a progress bar.
+
+    Returns
+    -------
+    Sensitivity
+        Total, data and model sensitivity; NaN where a run has become non-finite.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, the problems do not match, or the sensitivities would need more than 4 GiB.
+    TypeError
+        If an argument is of the wrong type.
+
+    Notes
+    -----
+    With the round maps phi, phi' of Sun, Shen and Tao 2024 (Theorem 10), data sensitivity is :math:`\|\phi(w_t) - \phi'(w_t)\|`, at
+    most gamma_t, and model sensitivity :math:`\|\phi'(w_t) - \phi'(w'_t)\|`, at most rho_t times the distance before.
+
+    Examples
+    --------
+    >>> from hockeystick import simulate
+    >>> problem = simulate.synthetic("logistic", sizes=[20] * 5, num_features=4, seed=1)
+    >>> adjacent = problem.replace_record(0, [0.0, 0.0, 0.0, 1.0], 1)
+    >>> algorithm = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=3, clip_norm=1.0, noise_std=0.5)
+    >>> gap = simulate.sensitivity(algorithm, problem, adjacent, rounds=4, seed=3)
+    >>> print(gap.data.shape, bool((gap.data[:, 0] <= algorithm.data_sensitivity(4, 5)).all()))
+    (4, 1) True
+    """
+    rounds = count_scalar("rounds", rounds)
+    seed = seed_scalar("seed", seed)
+    num_runs = count_scalar("num_runs", num_runs)
+    if (adjacent.loss, adjacent.dimension, adjacent.sizes) != (problem.loss, problem.dimension, problem.sizes):
+        msg = f"adjacent must have the loss, dimension and sizes of problem, not {shown(adjacent)}"
+        raise ValueError(msg)
+    start = check_initial(initial, problem)
+    recorded = record_rounds("sensitivities", rounds, count_scalar("record_every", record_every), 3 * num_runs)
+    rule = algorithm._rule(problem, rounds)
+
+    from hockeystick.simulate.running.engine import Engine  # noqa: PLC0415 - numba is asked for when needed
+
+    here, there = (Engine(rule, seed, 0, start, num_runs) for _ in range(2))
+    out = np.full((3, len(recorded), num_runs), np.nan)
+    first = 0
+    threads = thread_count(num_threads)
+    with ThreadPoolExecutor(threads) as pool, bar(2 * rounds, progress) as done:
+        for i, last in enumerate(recorded.tolist()):
+            here.advance(problem.data, first, last - 1, pool, threads, done)
+            there.advance(adjacent.data, first, last - 1, pool, threads, done)
+            across = here.copy()
+            for engine, data in ((here, problem.data), (there, adjacent.data), (across, adjacent.data)):
+                engine.advance(data, last - 1, last, pool, threads, lambda _: None)
+            alive = (here.failed == 0) & (there.failed == 0) & (across.failed == 0)
+            pairs = ((here, there), (here, across), (across, there))
+            moves = [a.states[alive, MODEL] - b.states[alive, MODEL] for a, b in pairs]
+            out[:, i, alive] = np.linalg.norm(moves, axis=2)
+            first = last
+    return Sensitivity(recorded, *out)

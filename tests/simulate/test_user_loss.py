@@ -1,10 +1,12 @@
-"""Losses of the user's own: against losses that have a name, plain NumPy and closed forms; and what is refused."""
+"""Losses of the user's own: against losses that have a name, plain NumPy and closed forms; what is refused; and the examples."""
 
 from __future__ import annotations
 
 import functools
 import math
 import pickle
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,6 @@ pytest.importorskip("numba")
 
 import numba
 
-import effort
 from hockeystick import simulate
 from hockeystick.simulate.kernels import loops
 
@@ -53,8 +54,8 @@ def silos(loss: simulate.Loss | str | None = None, **settings: Any) -> simulate.
 
 
 def test_an_own_logistic_loss_is_the_named_one():
-    """20,000 runs with the same seed are those of the named loss but for rounding; with another seed they have the same law."""
-    settings = {"rounds": 6, "num_runs": 20_000}
+    """8,000 runs with the same seed are those of the named loss but for rounding; with another seed they have the same law."""
+    settings = {"rounds": 6, "num_runs": 8000}
     own, named = simulate.run(SGD, silos(), seed=3, **settings), simulate.run(SGD, SILOS, seed=3, **settings)
     np.testing.assert_allclose(own.models, named.models, atol=1e-12)
     np.testing.assert_allclose(own.loss()[0], named.loss()[0], atol=1e-12)
@@ -63,7 +64,7 @@ def test_an_own_logistic_loss_is_the_named_one():
     for j in range(3):
         assert stats.ks_2samp(own.models[0, :, j], other.models[0, :, j]).pvalue > 1e-3 / 3
     both = [np.cov(result.models[0].T) for result in (own, other)]
-    np.testing.assert_allclose(both[0], both[1], atol=5 * both[1].max() * math.sqrt(2 / 20_000))
+    np.testing.assert_allclose(both[0], both[1], atol=5 * both[1].max() * math.sqrt(2 / 8000))
 
 
 def test_every_number_of_threads_gives_the_same_bits():
@@ -147,10 +148,10 @@ def _nan_at_17(features):
 SEVENTEEN = float(SILOS.data.features[17, 0])
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(5)  # each is compiled
 @pytest.mark.parametrize(
     ("gradient", "match"),
-    effort.some_quick([
+    [
         (lambda w, x, y: -logistic_slope(w, x, y) * x, r"gradient\(model, features\[0\], labels\[0\]\)\[\d\] must be the derivative of value at the initial model, where differences give"),
         (lambda w, x, y: (1.001 * logistic_slope(w, x, y)) * x, "must be the derivative"),
         (lambda w, x, y: logistic_slope(w, x, y) * x + 0.01 * w, "must be the derivative of value at the initial model [+] 0.1"),
@@ -160,7 +161,7 @@ SEVENTEEN = float(SILOS.data.features[17, 0])
         (lambda w, x, y: logistic_slope(w, x, y) * x * w[3], r"must not raise, as it did: IndexError"),
         (lambda w, x, y: logistic_slope(w, x, y) * x * (1 + 1e-9 * np.random.random()), "must depend on their arguments alone"),  # noqa: NPY002 - what numba knows
         (lambda w, x, y: logistic_slope(w, x, y) * x * _nan_at_17(x), r"record 17, \(features\[17\], labels\[17\]\), must be finite"),
-    ], every=4),
+    ],
 )  # fmt: skip
 def test_gradients_that_are_none(gradient, match):
     """A gradient that is not the value's, not finite, of another shape or random is refused before the first round."""
@@ -281,7 +282,7 @@ def absolute() -> simulate.Loss:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", effort.some_quick([hinge, absolute], every=2))
+@pytest.mark.parametrize("loss", [hinge, absolute])
 def test_moreau_envelopes_are_those_of_named_losses(loss):
     """The same seed gives the same models and constants but for rounding."""
     own = silos(loss().moreau(3.0), feature_bound=2.0)
@@ -301,11 +302,20 @@ def test_the_envelope_of_the_absolute_loss_is_hubers():
     np.testing.assert_allclose(found, huber, rtol=1e-9, atol=1e-15)
 
 
-def test_moreau_is_for_convex_losses_of_the_score():
-    """Other losses have no envelope here, and without a bound of the features no constants are known."""
-    for loss in (own_logistic(), simulate.Loss.of_score(lambda s, _: math.sin(s), lambda s, _: math.cos(s))):
-        with pytest.raises(ValueError, match="moreau is for losses that"):
-            loss.moreau(1.0)
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    "made",
+    [own_logistic, lambda: simulate.Loss.of_score(lambda s, _: math.sin(s), lambda s, _: math.cos(s))],
+)
+def test_moreau_is_for_convex_losses_of_the_score(made):
+    """Other losses have no envelope here."""
+    with pytest.raises(ValueError, match="moreau is for losses that"):
+        made().moreau(1.0)
+
+
+@pytest.mark.slow
+def test_a_loss_of_the_score_has_no_constants_without_a_bound():
+    """Without a bound of the features no constants are known."""
     problem = silos(absolute())
     assert (problem.smoothness, problem.lipschitz) == (None, None)
 
@@ -350,3 +360,65 @@ def test_accuracy_needs_predict():
     result = simulate.run(SGD, silos(simulate.Loss(logistic, logistic_gradient)), rounds=1, seed=1)
     with pytest.raises(ValueError, match="accuracy is for classes"):
         result.accuracy()
+
+
+# The example losses: gradients by hand against differences in all coordinates, and what the file prints when it is run
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_losses.py"
+
+
+@pytest.fixture(scope="module")
+def example() -> dict:
+    """Return what the file defines."""
+    return runpy.run_path(str(EXAMPLE))
+
+
+@pytest.mark.slow  # seconds of compiling; two small ones are run by `tests/project/test_docs.py`
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("two_hidden_layers", (25, 4, 3, 5)), ("convolution", (5, 2, 5)), ("convolution", (6, 3, 5))]
+)
+def test_gradients_by_hand(example, name, sizes):
+    """Central differences of a smooth function err by the square of the step and by rounding over it."""
+    loss = example[name](*sizes)
+    rng = np.random.default_rng(1)
+    record = rng.normal(size=36 if sizes[0] == 6 else 25)
+    for label in (0.0, 4.0):
+        model = rng.normal(size=loss.dimension)
+        found = loss.compiled[1](model, record, label)
+        step, differences = 1e-5, []
+        for j in range(model.size):
+            moved = [model.copy(), model.copy()]
+            moved[0][j] += step
+            moved[1][j] -= step
+            above, below = (loss.compiled[0](at, record, label) for at in moved)
+            differences.append((above - below) / (2 * step))
+        np.testing.assert_allclose(found, differences, rtol=1e-6, atol=1e-8)
+        assert np.count_nonzero(found) > loss.dimension // 2
+
+
+@pytest.mark.slow
+def test_values_are_those_of_plain_numpy(example):
+    """The convolution's outputs are those of slices and means in NumPy."""
+    loss = example["convolution"](6, 2, 3)
+    rng = np.random.default_rng(2)
+    model, image = rng.normal(size=loss.dimension), rng.normal(size=(6, 6))
+    filters, biases = model[:18].reshape(2, 3, 3), model[18:20]
+    windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3))
+    maps = np.tanh(np.einsum("ijkl,fkl->fij", windows, filters) + biases[:, None, None])
+    means = maps.reshape(2, 2, 2, 2, 2).mean(axis=(2, 4)).ravel()
+    logits = model[20:44].reshape(3, 8) @ means + model[44:]
+    for label in range(3):
+        expected = np.log(np.exp(logits).sum()) - logits[label]
+        assert loss.compiled[0](model, image.ravel(), float(label)) == pytest.approx(expected, rel=1e-12)
+    assert loss.compiled[2](model, image.ravel()) == np.argmax(logits)
+
+
+@pytest.mark.slow
+def test_the_file_runs(example, capsys):
+    """Both networks learn digits: ten classes, of which a guess gets one in ten."""
+    pytest.importorskip("sklearn")
+    example["main"]()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["two hidden layers", "convolution"]
+    assert all(float(line.split("accuracy ")[1].split(",")[0]) > 0.7 for line in lines)

@@ -1,7 +1,8 @@
-"""Closed forms on grids: the same numbers whatever the layout, and as mpmath has them."""
+"""Closed forms on grids: the same numbers whatever the layout, as mpmath has them; and what is outside of their domains."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,19 +15,21 @@ import hockeystick as hs
 from hockeystick import federated, last_iterate
 from theorems import log_close
 
-STEP = {"learning_rate": 0.5, "smoothness": 0.5}
 FEDERATION = {
     "rounds": 20.0, "local_steps": 7.0, "num_clients": 30.0, "clip_norm": 1.0, "noise_std": 1.5, "smoothness": 1.0, "learning_rate": 0.05,
 }  # fmt: skip
 AGGREGATOR = {
-    "num_users": 100.0,
-    "batch_size": 7.0,
-    "learning_rate": 0.5,
-    "noise_std": 1.5,
-    "lipschitz": 1.0,
-    "radius": 1.0,
-}
-DESCENT = {"index": 3.0, "num_records": 40.0, **STEP, "lipschitz": 1.0, "diameter": 1.0}
+    "num_users": 100.0, "batch_size": 7.0, "learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0,
+}  # fmt: skip
+DESCENT = {
+    "index": 3.0, "num_records": 40.0, "learning_rate": 0.5, "smoothness": 0.5, "strong_convexity": 0.1, "lipschitz": 1.0, "diameter": 1.0,
+}  # fmt: skip
+
+
+def without(name: str) -> dict[str, float]:
+    """Return the process without an argument."""
+    return {key: value for key, value in DESCENT.items() if key != name}
+
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "gdp_delta": (hs.gdp_delta, {"mu": 1.0, "eps": 1.0}),
@@ -42,20 +45,13 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "fedprox_gdp": (federated.fedprox_gdp, FEDERATION | {"prox": 2.0}),
     "fedprox_delta": (federated.fedprox_delta, {"eps": 0.5} | FEDERATION | {"prox": 2.0}),
     "fedprox_epsilon": (federated.fedprox_epsilon, {"delta": 1e-5} | FEDERATION | {"prox": 2.0, "diameter": 0.1}),
-    "pnsgd_gaussian": (last_iterate.pnsgd_gaussian, {"eps": 0.5, "noise_std": 2.0, **DESCENT}),
-    "pnsgd_laplace": (last_iterate.pnsgd_laplace, {"eps": 0.2, "noise_scale": 2.0, **DESCENT}),
-    "pnsgd_rdp": (
-        last_iterate.pnsgd_rdp,
-        {"eps": 0.5, "noise_std": 2.0, **{k: v for k, v in DESCENT.items() if k != "diameter"}, "strong_convexity": 0.1},
-    ),
-    "pnsgd_random_stop": (
-        last_iterate.pnsgd_gaussian_random_stop,
-        {"eps": 0.5, "noise_std": 2.0, **{k: v for k, v in DESCENT.items() if k != "index"}},
-    ),
+    "pnsgd_gaussian": (last_iterate.pnsgd_gaussian, {"eps": 0.5, "noise_std": 2.0} | DESCENT),
+    "pnsgd_laplace": (last_iterate.pnsgd_laplace, {"eps": 0.2, "noise_scale": 2.0} | DESCENT),
+    "pnsgd_rdp": (last_iterate.pnsgd_rdp, {"eps": 0.5, "noise_std": 2.0} | without("diameter")),
+    "pnsgd_random_stop": (last_iterate.pnsgd_gaussian_random_stop, {"eps": 0.5, "noise_std": 2.0} | without("index")),
     "trusted_aggregator": (federated.trusted_aggregator, {"eps": 0.5, **AGGREGATOR, "loss": "convex"}),
     "trusted_aggregator_random_stop": (
-        federated.trusted_aggregator_random_stop,
-        {"eps": 0.5, **AGGREGATOR, "loss": "nonconvex", "suffix": 0.4},
+        federated.trusted_aggregator_random_stop, {"eps": 0.5, **AGGREGATOR, "loss": "nonconvex", "suffix": 0.4},
     ),
 }  # fmt: skip
 WHOLE = ("rounds", "local_steps", "num_clients", "num_users", "batch_size", "index", "num_records")
@@ -133,20 +129,104 @@ def test_axes(name: str) -> None:
             assert call(name, cell) == table[i, j]
 
 
+POSITIVE, COUNT = [0.0, -1.0, np.nan, np.inf], [0.0, -1.0, 1.5, np.nan, np.inf]
+BAD = {
+    "delta": [-0.1, 1.1, np.nan],
+    "suffix": [0.0, -0.5, 1.1, np.nan],
+    "diameter": [0.0, -1.0, np.nan],
+    "smoothness": [-1.0, np.nan, np.inf],
+    "strong_convexity": [-1.0, np.nan, np.inf],
+} | dict.fromkeys(WHOLE, COUNT)  # fmt: skip
+BAD |= dict.fromkeys(
+    ("learning_rate", "noise_std", "noise_scale", "lipschitz", "radius", "clip_norm", "prox"), POSITIVE
+)
+BEYOND = {  # what only some functions refuse
+    "pnsgd": {"index": [90.0], "learning_rate": [7.0], "smoothness": [0.04], "strong_convexity": [0.6], "diameter": [np.inf]},
+    "fedprox": {"learning_rate": [1.1], "prox": [0.4]},
+    "trusted": {"num_users": [1.0], "batch_size": [210.0]},
+}  # fmt: skip
+
+
+def bad_values(name: str, key: str) -> list[float]:
+    """Return what a function refuses of an argument; a negative eps is that of a Gaussian curve."""
+    found = BAD.get(key, [np.nan] if (name, key) == ("gdp_delta", "eps") else [np.nan, -1.0])
+    return found + BEYOND.get(name.split("_", maxsplit=1)[0], {}).get(key, [])
+
+
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if "stagewise" not in name])
-def test_bad_cells_alone_are_nan(name: str) -> None:
-    """With on_error="nan" a bad number spoils its own cell only, in any argument."""
+def test_out_of_domain(name: str) -> None:
+    """A bad number raises ValueError with its name, cell and value; with on_error="nan" it spoils its own cell only."""
     cells = drawn(FUNCTIONS[name][1], 33)
     plain = call(name, cells)
     for key in cells:
-        for bad in (np.nan, -1.0):
-            if key == "eps" and name == "gdp_delta" and bad == -1.0:
-                continue
+        for bad in bad_values(name, key):
             spoiled = {k: v.copy() for k, v in cells.items()}
             spoiled[key][5] = bad
+            with pytest.raises(ValueError, match=key) as caught:
+                call(name, spoiled)
+            assert re.search(rf"{key}\[5|in cell \(5", str(caught.value)), (key, bad)
+            with pytest.raises(ValueError, match=key) as caught:
+                call(name, {k: v[5] for k, v in spoiled.items()})
+            assert str(bad) in str(caught.value), (key, bad)
             result = call(name, spoiled, on_error="nan")
             assert np.isnan(result[5]), key
             np.testing.assert_array_equal(np.delete(result, 5), np.delete(plain, 5))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("bad", ["1", 1j, None, True], ids=["text", "complex", "None", "bool"])
+def test_wrong_type(name: str, bad: object) -> None:
+    """What is no real number raises TypeError with the argument's name; so does a missing argument that has no default."""
+    function, good = FUNCTIONS[name]
+    for key, value in good.items():
+        if isinstance(value, float) and not (key == "diameter" and bad is None and name.startswith("fed")):
+            with pytest.raises(TypeError, match=key):
+                function(**(good | {key: bad}))
+        if key not in {"strong_convexity", "suffix", "schedule"} and not (key == "diameter" and name.startswith("fed")):
+            with pytest.raises(TypeError, match=key):
+                function(**{k: v for k, v in good.items() if k != key})
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name.startswith("trusted")])
+@pytest.mark.parametrize("key", PER_ROUND)
+@pytest.mark.parametrize("position", [0, 5, 9])
+def test_bad_round(name: str, key: str, position: int) -> None:
+    """One bad round raises with its index, or spoils its cell, wherever in the schedule it stands."""
+    function, arguments = FUNCTIONS[name]
+    good = arguments | {"batch_size": 10.0, "noise_std": 500.0}  # contracts at once
+    rows = np.full((3, 10), good[key])
+    rows[1, position] = -1.0
+    with pytest.raises(ValueError, match=rf"{key}\[1, {position}\].*-1"):
+        function(**(good | {key: rows}))
+    assert np.isnan(function(**(good | {key: rows}), on_error="nan")).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "words"),
+    [
+        *((name, "loss", ("Convex", "non-convex", "")) for name in FUNCTIONS if name.startswith("trusted")),
+        *((name, "schedule", ("linear", "Constant", "")) for name in FUNCTIONS if name.startswith("fed")),
+    ],
+)
+def test_words_are_spelled_as_documented(name: str, key: str, words: tuple[str, ...]) -> None:
+    """Losses and schedules have no other spelling, and are words."""
+    function, good = FUNCTIONS[name]
+    for bad in words:
+        with pytest.raises(ValueError, match=f"{key}.*'{bad}'"):
+            function(**(good | {key: bad}))
+    for bad in (None, 1, ["convex"]):
+        with pytest.raises(TypeError, match=key):
+            function(**(good | {key: bad}))
+
+
+def test_a_billion_users_records_or_rounds() -> None:
+    """Constants cost the same for any number of them."""
+    many = {"num_users": 1e9, "batch_size": 1.0, "num_records": 1e9, "rounds": 1e9}
+    for name, (function, good) in FUNCTIONS.items():
+        if "stagewise" not in name and not name.startswith("gdp"):
+            found = function(**(good | {key: value for key, value in many.items() if key in good}))
+            assert isinstance(found, float), name
+            assert found >= 0, name
 
 
 def test_fedprox_parameter() -> None:

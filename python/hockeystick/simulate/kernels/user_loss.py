@@ -22,13 +22,19 @@ from numba.np.numpy_support import carray
 from hockeystick._checks.shown import shown
 from hockeystick.simulate.kernels import intrinsic
 
-__all__ = ["call", "call_gradient", "call_predict", "call_value", "compiled", "envelope"]
-
 VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 RECORD = (VECTOR, VECTOR, types.float64)  # model, features, label
 POINTER = types.CPointer(types.float64)
 IN_C = types.float64(POINTER, types.int64, POINTER, types.int64, types.float64, POINTER)
 REASON_LINES = 4  # of numba's, that are shown
+RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether a type is right, and how it is called
+    "value": (lambda kind: bool(kind == types.float64), "a float (float64)"),
+    "gradient": (
+        lambda kind: isinstance(kind, types.Array) and kind.ndim == 1 and bool(kind.dtype == types.float64),
+        "a vector of float64",
+    ),
+    "predict": (lambda kind: isinstance(kind, types.Integer), "an integer"),
+}
 
 
 @intrinsic
@@ -57,46 +63,35 @@ def _read_only(typing_context, array):  # noqa: ARG001
     return target(array), generate
 
 
-def compiled(name: str, function: Callable[..., Any], *, labelled: bool = True) -> Any:
-    """Return a numba function, compiled for models and records; TypeError says why it cannot be."""
+def as_numba(name: str, function: Callable[..., Any], **options: Any) -> Any:
+    """Return a numba function, which is compiled with what calls it; TypeError says what cannot be one."""
     if isinstance(function, CPUDispatcher):
-        if function.targetoptions.get("parallel"):
-            msg = f"{name} must not be compiled with parallel=True: many threads call it at once"
-            raise ValueError(msg)
-        dispatcher: Any = function
-    elif inspect.isfunction(function):
-        dispatcher = njit(error_model="numpy", boundscheck=True, nogil=True)(function)
-    else:
+        return function
+    if not inspect.isfunction(function):
         msg = f"{name} must be a Python function, or one compiled by numba.njit, not {shown(function)}"
         raise TypeError(msg)
+    return njit(error_model="numpy", boundscheck=True, **options)(function)
+
+
+def compiled(name: str, function: Callable[..., Any]) -> Any:
+    """Return "value", "gradient" or "predict", compiled for models and records; TypeError says why it cannot be."""
+    dispatcher = as_numba(name, function, nogil=True)
+    if dispatcher.targetoptions.get("parallel"):
+        msg = f"{name} must not be compiled with parallel=True: many threads call it at once"
+        raise ValueError(msg)
+    given = RECORD[:2] if name == "predict" else RECORD
     try:
-        dispatcher.compile(RECORD if labelled else RECORD[:2])
+        dispatcher.compile(given)
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines()]
         told = [line for line in lines if line and not line.startswith("Failed in")][:REASON_LINES]
         msg = f"{name} must be a function that numba compiles: {' | '.join(told)}"
         raise TypeError(msg) from error
+    kind, (good, domain) = dispatcher.overloads[given].signature.return_type, RETURNS[name]
+    if not good(kind):
+        msg = f"{name} must return {domain}, not {kind}"
+        raise TypeError(msg)
     return dispatcher
-
-
-def result_type(dispatcher: Any, *, labelled: bool = True) -> Any:
-    """Return numba's type of what a compiled function returns."""
-    return dispatcher.overloads[RECORD if labelled else RECORD[:2]].signature.return_type
-
-
-def is_number(kind: Any) -> bool:
-    """Say whether a type is a double."""
-    return bool(kind == types.float64)
-
-
-def is_whole(kind: Any) -> bool:
-    """Say whether a type is an integer."""
-    return isinstance(kind, types.Integer)
-
-
-def is_vector(kind: Any) -> bool:
-    """Say whether a type is a vector of doubles."""
-    return isinstance(kind, types.Array) and kind.ndim == 1 and kind.dtype == types.float64
 
 
 def call_value(value: Any) -> Any:
@@ -171,16 +166,6 @@ def _score(model, features):
     for j in range(model.size):
         total += model[j] * features[j]
     return total
-
-
-def compiled_scalar(name: str, function: Callable[..., Any]) -> Any:
-    """Return a numba function of score and label, which is compiled with what calls it."""
-    if isinstance(function, CPUDispatcher):
-        return function
-    if not inspect.isfunction(function):
-        msg = f"{name} must be a Python function, or one compiled by numba.njit, not {shown(function)}"
-        raise TypeError(msg)
-    return njit(error_model="numpy", boundscheck=True)(function)
 
 
 def envelope(value: Any, slope: Any, curvature: float) -> tuple[Any, Any]:

@@ -12,8 +12,7 @@ from scipy import stats
 pytest.importorskip("numba")
 
 from hockeystick import simulate
-from hockeystick.simulate.kernels import clients, losses, streams
-from hockeystick.simulate.running.rule import Data
+from hockeystick.simulate.kernels import clients, streams
 
 FREE: dict[str, Any] = {"clip_norm": math.inf, "noise_std": 0.0}
 
@@ -97,7 +96,7 @@ def test_randomised_silo_mixing_changes_no_full_gradient():
 
 def test_scalar_protocol_by_hand():
     """Without noise bits, 0 and 1 on two levels of [0, 1] are sent as they are: their sum is 1."""
-    words = np.zeros(streams.WORDS, np.uint64)
+    words = np.zeros(streams.STATE_WORDS, np.uint64)
     streams.start(words, np.uint64(1), streams.PROTOCOL, 0, 0, 0, 0)
     assert sum(clients.encode(words, x, 1.0, 2, 0, 0.25) for x in (0.0, 1.0)) == 1.0
 
@@ -133,66 +132,6 @@ def test_local_sgd_by_hand():
     algorithm = simulate.LocalSGD(learning_rate=0.5, local_steps=2, **FREE)
     assert last(algorithm, quadratic(1.0), 1) == pytest.approx(0.75, rel=1e-15)
     assert last(algorithm, quadratic(1.0), 2) == pytest.approx(0.9375, rel=1e-15)
-
-
-# Losses
-
-
-PROBLEMS = {
-    "linear": {},
-    "least_squares": {"labels": [0.3, -1.0, 2.0]},
-    "logistic": {"labels": [0, 1, 1]},
-    "quadratic": {"curvature": 1.7},
-    "softmax": {"labels": [0, 2, 1]},
-    "network": {"labels": [0, 2, 1], "hidden": 4},
-}
-
-
-def numpy_loss(problem: simulate.Problem, w: np.ndarray, row: int) -> float:
-    """Return a record's loss, written as in a textbook."""
-    x, y, data = problem.data.features[row], problem.data.labels[row], problem.data
-    if problem.loss == "quadratic":
-        return 0.5 * data.curvature * float(np.sum((w - x) ** 2))
-    if problem.loss == "network":
-        h, p, c = data.hidden, x.size, data.outputs
-        units = np.tanh(w[: h * p].reshape(h, p) @ x + w[h * p : h * (p + 1)])
-        logits = w[h * (p + 1) : h * (p + 1) + c * h].reshape(c, h) @ units + w[-c:]
-    elif problem.loss == "softmax":
-        logits = w.reshape(-1, x.size) @ x
-    else:
-        score = float(w @ x)
-        return {"linear": score, "least_squares": 0.5 * (score - y) ** 2}.get(
-            problem.loss, math.log1p(math.exp(score)) - y * score
-        )
-    return float(np.log(np.sum(np.exp(logits))) - logits[int(y)])
-
-
-@pytest.mark.parametrize("loss", PROBLEMS)
-def test_gradients(loss):
-    """Losses are a textbook's, and gradients their central differences."""
-    rng = np.random.default_rng(3)
-    problem = simulate.Problem(loss, rng.normal(size=(3, 5)), **PROBLEMS[loss])
-    data: Data = problem.data
-    units, gradient = np.empty(data.hidden + data.outputs), np.empty(problem.dimension)
-    w = rng.normal(size=problem.dimension)
-    for row in range(3):
-        value = losses.gradient(data, w, row, units, gradient)
-        assert value == pytest.approx(numpy_loss(problem, w, row), rel=1e-12)
-        for j, step in enumerate(1e-5 * np.eye(w.size)):
-            slope = (numpy_loss(problem, w + step, row) - numpy_loss(problem, w - step, row)) / 2e-5
-            assert gradient[j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
-
-
-def test_large_scores_do_not_overflow():
-    """Logistic and softmax losses are finite where exponentials are not."""
-    for loss, labels in (("logistic", [0, 1]), ("softmax", [0, 1])):
-        problem = simulate.Problem(loss, [[1.0], [1.0]], labels)
-        data, w = problem.data, np.full(problem.dimension, 2000.0)
-        w[1:] = -2000.0
-        out = np.empty(w.size)
-        values = [losses.gradient(data, w, row, np.empty(data.outputs), out) for row in (0, 1)]
-        assert np.isfinite(values).all()
-        assert max(values) == pytest.approx(2000.0 if loss == "logistic" else 4000.0)
 
 
 # Plain NumPy
@@ -336,16 +275,6 @@ def test_moments_of_tree_noise():
     settings: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 2.0, "records": simulate.Cyclic(1)}
     moments(simulate.TreeFTRL(restart=False, **settings), problem, 11, -0.05 * 11, 0.04 * 3)
     moments(simulate.TreeFTRL(restart=True, **settings), problem, 11, -0.05 * 11, 0.04 * (1 + 2))
-
-
-def test_random_stop_is_uniform():
-    """Noise-free linear losses tell the stop: each of 5 rounds is hit equally often by a chi-square test."""
-    problem = simulate.Problem("linear", [[-1.0]])
-    algorithm = simulate.ProjectedNoisySGD(learning_rate=1.0, random_stop=True, **FREE)
-    released = simulate.run(algorithm, problem, rounds=5, seed=2, num_runs=5000).models[-1, :, 0]
-    counts = np.unique(released, return_counts=True)
-    assert np.array_equal(counts[0], [1, 2, 3, 4, 5])
-    assert stats.chisquare(counts[1]).pvalue > 1e-3
 
 
 def test_poisson_batches_divide_by_the_expected_size():

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("numba")
 
 from hockeystick import simulate
-from hockeystick.simulate.kernels import lockstep
+from hockeystick.simulate.kernels import loops
 
 SILOS = simulate.synthetic("logistic", sizes=[5, 20, 33, 9], num_features=13, seed=1)
 SQUARES = simulate.Problem("least_squares", SILOS.data.features, SILOS.data.labels, sizes=[5, 20, 33, 9])
@@ -36,7 +36,7 @@ OTHERS: dict[str, simulate.Algorithm] = {
 @pytest.fixture(autouse=True)
 def _pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take two runs at once on any processor."""
-    monkeypatch.setattr(lockstep, "PAYS", True)
+    monkeypatch.setattr(loops, "FASTER_HERE", True)
 
 
 def run(algorithm: simulate.Algorithm, problem: simulate.Problem = SILOS, **arguments: Any) -> simulate.Result:
@@ -61,7 +61,7 @@ def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, st
 def test_bits_of_runs_alone(name: str) -> None:
     """Five runs, two pairs and one left over, are five runs alone."""
     algorithm = FITTING[name]
-    assert lockstep.fits(SILOS.data, algorithm._rule(SILOS, 5))
+    assert loops.can_pair(SILOS.data, algorithm._rule(SILOS, 5))
     starts = np.random.default_rng(1).normal(size=(5, SILOS.dimension))
     assert_as_alone(algorithm, SILOS, starts)
 
@@ -69,7 +69,7 @@ def test_bits_of_runs_alone(name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_others_run_alone(name: str) -> None:
     """What random numbers decide, or each run by itself, is not shared; nor are batches too small for it to pay."""
-    assert not lockstep.fits(SILOS.data, OTHERS[name]._rule(SILOS, 5))
+    assert not loops.can_pair(SILOS.data, OTHERS[name]._rule(SILOS, 5))
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_one_of_two_fails() -> None:
     algorithm = simulate.NoisyMinibatchSGD(
         learning_rate=1e20, clip_norm=np.inf, noise_std=0.1, records=simulate.EveryRound()
     )
-    assert lockstep.fits(SQUARES.data, algorithm._rule(SQUARES, 5))
+    assert loops.can_pair(SQUARES.data, algorithm._rule(SQUARES, 5))
     starts = np.ones((6, SQUARES.dimension))
     starts[[1, 2]] = 1e250
     starts[[4, 5]] = [[1e230], [1e270]]

@@ -1,9 +1,9 @@
-"""Products of a few rows of a matrix with vectors, in vectors of eight numbers.
+"""What numba has no words for, written down as instructions: products of rows, views without owners, bits of numbers.
 
-Written down as vector instructions, since the order of a sum must not be the compiler's choice: lane l of a row's inner product adds the
-terms l, l + 8, l + 16, ..., and the eight lanes are added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). A row's sum is thus the same
-whichever rows are taken together with it. The last vector of a row whose length is no multiple of eight begins eight numbers before the end
-of the row; its numbers that have been met before count as 0. Rows are therefore at least eight numbers long.
+Products of a few rows of a matrix with vectors are in vectors of eight numbers, since the order of a sum must not be the compiler's choice: lane
+l of a row's inner product adds the terms l, l + 8, l + 16, ..., and the eight lanes are added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). A
+row's sum is thus the same whichever rows are taken together with it. The last vector of a row whose length is no multiple of eight begins eight
+numbers before the end of the row; its numbers that have been met before count as 0. Rows are therefore at least eight numbers long.
 """
 
 from __future__ import annotations
@@ -215,3 +215,52 @@ def from_bits(typing_context, bits):  # noqa: ARG001
         return builder.bitcast(arguments[0], _DOUBLE)
 
     return types.float64(types.int64), generate
+
+
+@intrinsic
+def without_refcount(typing_context, thing):  # noqa: ARG001
+    """Return the same array, or the same tuple with arrays in it, without owners, who must outlive it.
+
+    Numba counts the references to every array that a function is given, also within a tuple; the counters are atomic, so that threads
+    which share data wait for each other in every step. What this returns has no counter.
+    """
+
+    def generate(context, builder, signature, arguments):
+        return _without_owners(context, builder, signature.args[0], arguments[0])
+
+    return thing(thing), generate
+
+
+def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.BaseTuple):
+        parts = zip(kind, cgutils.unpack_tuple(builder, value, len(kind)), strict=True)
+        return context.make_tuple(builder, kind, [_without_owners(context, builder, *part) for part in parts])
+    if not isinstance(kind, types.Array):
+        return value
+    view = context.make_array(kind)(context, builder, value)
+    view.meminfo = cgutils.get_null_value(view.meminfo.type)
+    view.parent = cgutils.get_null_value(view.parent.type)
+    return view._getvalue()
+
+
+@intrinsic(prefer_literal=True)
+def scratch(typing_context, count):  # noqa: ARG001
+    """Return a pointer to `count` numbers, a constant, on the caller's stack."""
+    size = count.literal_value
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        return cgutils.alloca_once(builder, context.get_value_type(types.float64), size=size)
+
+    return types.CPointer(types.float64)(count), generate
+
+
+@intrinsic
+def multiply_high(typing_context, a, b):  # noqa: ARG001
+    """Return the upper half of the product of two words; numba has no integers of 128 bits."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate

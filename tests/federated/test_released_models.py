@@ -1,0 +1,259 @@
+"""What released models leak: small federations by enumeration of who is drawn and by quadrature, exact chains, and sums in many digits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import partial
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binom
+
+import hockeystick as hs
+from hockeystick.federated import released_models
+from hockeystick.federated.released_models import (
+    FROM,
+    VIEWS,
+    FixedMean,
+    Guarantee,
+    PoissonMean,
+    RemainingMean,
+    SampledRounds,
+    smallest_of,
+)
+from small_federations import EPSILONS, cells, largest, mean_of_fixed, mean_of_poisson, mean_of_remaining
+
+FIXED = [(1, 1.0), (2, 1.0), (3, 0.4), (4, 0.3), (2, 0.2)]  # how many are drawn, and how often the record is used
+POISSON = [(0.3, 1.0), (0.6, 0.5), (0.05, 1.0), (1.0, 0.7)]  # the sampling rate, and how often the record is used
+REMAINING = [(1, 0.3, 1.0), (2, 0.5, 1.0), (3, 0.1, 0.4), (4, 0.3, 1.0), (4, 0.6, 0.3), (2, 0.9, 0.2)]  # with dropout
+
+
+def fixed(size, use, noise, edges):
+    """Return the pair of a fixed number of four clients, their law, and the share of the pair that models attain at an eps."""
+    pair = FixedMean(2 / (size * noise / math.sqrt(size)), size / 4 * use)
+    return (
+        pair,
+        lambda *places: mean_of_fixed(*places, size, use, noise, edges),
+        lambda _: 1 - 1e-2,
+    )  # cells have a width
+
+
+def poisson(rate, use, noise, edges):
+    """Return the same of a Poisson sample, of which nothing is claimed to be attained."""
+    return (
+        PoissonMean(2 / noise, rate, use, 4),
+        lambda *places: mean_of_poisson(*places, rate, use, noise, edges),
+        lambda _: 0.0,
+    )
+
+
+def remaining(size, dropout, use, noise, edges):
+    """Return the same of those who do not drop out: the largest size counts for all rates, which costs more the less is leaked."""
+    pair = RemainingMean(2 / noise, size / 4 * use, size, dropout)
+    attained = lambda eps: 1 - 1e-2 if eps == 0 else 0.8 if noise == 0.5 else 0.0
+    return pair, lambda *places: mean_of_remaining(*places, size, dropout, use, noise, edges), attained
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("noise", [0.5, 1.5])
+@pytest.mark.parametrize(
+    ("made", "numbers", "points"),
+    [
+        *((fixed, n, 800) for n in FIXED),
+        *((poisson, n, 800) for n in POISSON),
+        *((remaining, n, 400) for n in REMAINING),
+    ],
+)
+def test_no_federation_leaks_more(made, numbers, points, noise):
+    """All places of four clients' models, of which some are drawn and some of these remain: below the pair, and near it where attained."""
+    pair, law, attained = made(*numbers, noise, np.linspace(-1 - 8 * noise, 1 + 8 * noise, points))
+    for eps in EPSILONS:
+        found, upper = largest(law, eps), pair._pair("replace").one_step(True, False, eps)[1]
+        assert upper * attained(eps) <= found <= upper * (1 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize(
+    ("step", "law", "points"),
+    [
+        (PoissonMean(2 / 0.7, 0.4, 1.0, 4), partial(mean_of_poisson, rate=0.4), 500),
+        (RemainingMean(2 / 0.7, 0.5, 2, 0.3), partial(mean_of_remaining, size=2, dropout=0.3), 250),
+    ],
+    ids=["poisson", "remaining"],
+)
+def test_two_rounds(step, law, points):
+    """Both rounds against opposite models, in the same and in mixed order: below the accountant's bound."""
+    edges = np.linspace(-7.0, 7.0, points)
+    laws = [law((-1.0, -1.0, -1.0), mine, 0.0, use=1.0, noise=0.7, edges=edges) for mine in (1.0, -1.0)]
+    bound = hs.Accountant("replace").compose(step, 2)
+    for (p1, q1), (p2, q2) in itertools.product([laws, laws[::-1]], repeat=2):
+        for eps in EPSILONS:
+            two = np.maximum(np.outer(p1, p2) - math.exp(eps) * np.outer(q1, q2), 0.0).sum()
+            assert two <= bound.delta(eps) * (1 + 1e-9)
+
+
+def test_the_fixed_size_pair_is_false_for_poisson_samples():
+    """A hundred clients at the rate 0.05, models two deviations apart: 1.7e-6 is attained, and the pair of five clients says 2.3e-9."""
+    rate, eps, edges = 0.05, 2.0, np.linspace(-12.0, 12.0, 20_001)
+    laws = []
+    for mine in (1.0, -1.0):
+        law = np.zeros(edges.size)
+        for others in range(60):  # all at -1; more are drawn with probability below 1e-40
+            weight = binom.pmf(others, 99, rate)
+            law += weight * rate * cells((mine - others) / (others + 1), 1 / math.sqrt(others + 1), edges)
+            if others:
+                law += weight * (1 - rate) * cells(-1.0, 1 / math.sqrt(others), edges)
+            else:
+                law[-1] += weight * (1 - rate)
+        laws.append(law)
+    attained = np.maximum(laws[0] - math.exp(eps) * laws[1], 0.0).sum()
+    wrong = FixedMean(2 / math.sqrt(5), rate)._pair("replace").one_step(True, False, eps)[1]
+    right = PoissonMean(2.0, rate, 1.0, 100)._pair("replace").one_step(True, False, eps)[1]
+    assert 100 * wrong < attained <= right
+
+
+@pytest.mark.parametrize(("others", "rate"), [(1, 0.5), (99, 0.05), (5000, 0.3), (40, 0.999), (10**5, 1e-4)])
+def test_numbers_of_others_are_rounded_down(others, rate):
+    """Grouped numbers put at least as much on few others as the binomial law, by its sum in many digits, and as much on all."""
+    numbers, weights = released_models._others(others, rate)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert numbers.max() <= others
+    assert numbers.size < 800
+    with mp.workdps(40):
+        total, k = mp.mpf(0), 0
+        for number, sum_of_weights in zip(numbers[1:8], np.cumsum(weights), strict=False):
+            while k < number:  # the law below the next level
+                total += mp.binomial(others, k) * mp.mpf(rate) ** k * (1 - mp.mpf(rate)) ** (others - k)
+                k += 1
+            assert sum_of_weights >= total * (1 - mp.mpf("1e-15"))
+
+
+@pytest.mark.parametrize(("size", "rate", "dropout"), [(5, 0.05, 0.1), (40, 0.2, 0.5), (3, 1.0, 0.25), (7, 0.3, 1e-20)])
+def test_pair_is_above_the_mixture_of_fixed_sizes(size, rate, dropout):
+    """Given how many remain, they are a smaller sample of a fixed size; the sum over the binomial law, in many digits, is below the pair."""
+    pair = RemainingMean(2.0, rate, size, dropout)._pair("replace")
+    with mp.workdps(50):
+        d, phi = mp.mpf(dropout), mp.ncdf
+        for eps in (0.0, 0.5, 2.0, 6.0, 20.0):
+            total = mp.mpf(0)
+            for r in range(1, size + 1):
+                mu, q = 2 / mp.sqrt(r), mp.mpf(rate) * r / size
+                gamma = 1 + mp.expm1(eps) / q
+                base = phi(mu / 2 - mp.log(gamma) / mu) - gamma * phi(-mu / 2 - mp.log(gamma) / mu)
+                total += mp.binomial(size, r) * (1 - d) ** r * d ** (size - r) * q * base
+            found = pair.one_step(True, False, eps)[1]
+            assert mp.mpf(found) >= total
+            if eps == 0 or (dropout == 1e-20 and eps < 10):
+                assert found <= total * (1 + mp.mpf("1e-9"))
+
+
+def test_everybody_and_dropouts_are_poisson_clients():
+    """Where all take part, those that remain are a Poisson sample."""
+    pairs = [step._pair("replace") for step in (RemainingMean(2.0, 1.0, 20, 0.3), PoissonMean(2.0, 0.7, 1.0, 20))]
+    for eps in EPSILONS:
+        ours, theirs = (pair.one_step(True, False, eps) for pair in pairs)
+        assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+# The last averaged model alone
+
+
+def last_law(moves, rate, radius, rounds, start, expansion):  # noqa: PLR0917
+    """Return the law of a chain on [-radius, radius], by transitions between 401 points: projected noise of deviation 1."""
+    points = np.linspace(-radius, radius, 401)
+    edges = np.concatenate([[-np.inf], 0.5 * (points[1:] + points[:-1]), [np.inf]])
+    law = np.zeros(points.size)
+    law[np.searchsorted(points, start)] = 1.0
+    kernel = sum(
+        chance * np.diff(ndtr(edges - (expansion * points + move)[:, np.newaxis]), axis=1)
+        for move, chance in zip(moves, (1 - rate, rate), strict=True)
+    )
+    return law @ np.linalg.matrix_power(kernel, rounds)
+
+
+@pytest.mark.parametrize("expansion", [1.0, 1.1])
+@pytest.mark.parametrize(
+    ("shift", "rate", "radius", "rounds"), [(1.0, 0.3, 1.0, 12), (2.0, 0.5, 0.5, 20), (0.5, 0.2, 2.0, 30)]
+)
+def test_no_chain_leaks_more(shift, rate, radius, rounds, expansion):
+    """All starts and moves of either data set, and of rounds that do not use the record, within a shift of each other."""
+    alike = SampledRounds(shift, rate, expansion, 2 * radius)
+    bounds = dict.fromkeys((0.1, 0.5, 1.5), math.inf)
+    for last, share in itertools.product((1, 3, rounds - 1), (0.2, 0.5, 0.9)):
+        spent = hs.Accountant("replace").compose(FixedMean(shift / math.sqrt(share), rate), last)
+        spent = spent.compose(hs.Gaussian(2 * math.sqrt(1 - share) / alike.closing(last)))
+        bounds = {eps: min(bound, spent.delta(eps)) for eps, bound in bounds.items()}
+    half = shift / 2
+    for start, unused in itertools.product((0.0, radius), (-half, 0.0, half)):
+        p, q = (last_law((unused, used), rate, radius, rounds, start, expansion) for used in (half, -half))
+        for eps, bound in bounds.items():
+            attained = max(np.maximum(a - math.exp(eps) * b, 0.0).sum() for a, b in ((p, q), (q, p)))
+            assert attained <= bound * (1 + 1e-6) + 1e-13
+
+
+def test_closing_is_the_least_sum_of_squares():
+    """Shifts that close a gap which grows by a factor in every round, against the normal equations solved by NumPy."""
+    for c, rounds in itertools.product((1.0, 1.05, 2.0), (1, 2, 7)):
+        weights = c ** np.arange(rounds - 1, -1, -1.0)  # of each shift in the last gap
+        least = np.linalg.lstsq(weights[np.newaxis, :], np.array([3.0 * c**rounds]), rcond=None)[0]
+        assert SampledRounds(1.0, 0.1, c, 3.0).closing(rounds) == pytest.approx(float(np.linalg.norm(least)), rel=1e-12)
+    assert SampledRounds(1.0, 0.1, 1e200, 3.0).closing(2) == math.inf
+
+
+# One hidden model
+
+
+def test_fewer_rounds_than_planned():
+    """After t of T rounds the delta is the larger of those of min(stop, t) and of a stop among t, by enumeration."""
+    rng = np.random.default_rng(0)
+    for planned, done, suffix in itertools.product((1, 5, 10), (1, 3, 5), (1.0, 0.5, 0.1)):
+        if done > planned:
+            continue
+        deltas = np.sort(rng.random(done))
+        first = planned - math.ceil(suffix * planned) + 1
+        late = [deltas[min(stop, done) - 1] for stop in range(first, planned + 1)]
+        expected = max(np.mean(late), np.mean(deltas[done - math.ceil(suffix * done) :]))
+        assert expected <= released_models.at_random_stop(deltas, planned, suffix) <= expected * (1 + 1e-12)
+        falling = np.sort(deltas)[::-1]  # deltas after 0, 1, ... later rounds
+        worst = released_models.by_later_rounds(falling, planned)
+        for later in range(done):
+            index = done - later
+            stops = [falling[min(s, done) - index] if min(s, done) >= index else 0.0 for s in range(1, planned + 1)]
+            again = [falling[s - index] if s >= index else 0.0 for s in range(1, done + 1)]
+            expected = max(np.mean(stops), np.mean(again))
+            assert expected <= worst[later] <= expected * (1 + 1e-10)
+
+
+def test_sums_by_definition():
+    """Theorem 2's sum after each round, term by term, rounded up."""
+    first, later = np.random.default_rng(1).random((2, 7))
+    for t, value in enumerate(released_models.running_sums(first, later), 1):
+        exact = math.fsum(first[s] * math.prod(later[s + 1 : t]) for s in range(t))
+        assert exact <= value <= exact * (1 + 1e-10)
+
+
+# What may be seen
+
+
+def test_views_are_ordered():
+    """What is computed from a view is computed from all that the view is computed from."""
+    for view in VIEWS:
+        assert FROM[view][0] == view
+        for source in FROM[view]:
+            assert set(FROM[source]) <= set(FROM[view])
+
+
+def test_bounds_of_one_function_are_all_shown():
+    """Two bounds by one function have two names, of what they cover; of two that cover the same the smaller is shown."""
+    covered = [("all models", 3.0), ("the last model", 2.0), ("the last model", 2.5)]
+    parts = [
+        Guarantee("replace", name, "one function", lambda _t, _delta, value=value: value) for name, value in covered
+    ]
+    both = smallest_of("one", parts)
+    assert both.bounds(4, 1e-5) == {
+        "one function, which covers the last model": 2.0,
+        "one function, which covers all models": 3.0,
+    }
+    assert min(both.bounds(4, 1e-5).values()) == both.epsilon(4, 1e-5)

@@ -1,0 +1,253 @@
+"""Losses that have a name: gradients and sums over batches, against textbooks, NumPy, differences and envelopes."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from hockeystick import isrl, simulate
+from hockeystick.simulate.kernels import kernel, losses
+from hockeystick.simulate.kernels.losses import exponential
+from hockeystick.simulate.problem.problem import row_norms
+from hockeystick.simulate.running.rule import Data
+
+PROBLEMS = {
+    "linear": {},
+    "least_squares": {"labels": [0.3, -1.0, 2.0]},
+    "logistic": {"labels": [0, 1, 1]},
+    "quadratic": {"curvature": 1.7},
+    "softmax": {"labels": [0, 2, 1]},
+    "network": {"labels": [0, 2, 1], "hidden": 4},
+}
+
+
+def numpy_loss(problem: simulate.Problem, w: np.ndarray, row: int) -> float:
+    """Return a record's loss, written as in a textbook."""
+    x, y, data = problem.data.features[row], problem.data.labels[row], problem.data
+    if problem.loss == "quadratic":
+        return 0.5 * data.curvature * float(np.sum((w - x) ** 2))
+    if problem.loss == "network":
+        h, p, c = data.hidden, x.size, data.outputs
+        units = np.tanh(w[: h * p].reshape(h, p) @ x + w[h * p : h * (p + 1)])
+        logits = w[h * (p + 1) : h * (p + 1) + c * h].reshape(c, h) @ units + w[-c:]
+    elif problem.loss == "softmax":
+        logits = w.reshape(-1, x.size) @ x
+    else:
+        score = float(w @ x)
+        return {"linear": score, "least_squares": 0.5 * (score - y) ** 2}.get(
+            problem.loss, math.log1p(math.exp(score)) - y * score
+        )
+    return float(np.log(np.sum(np.exp(logits))) - logits[int(y)])
+
+
+@pytest.mark.parametrize("loss", PROBLEMS)
+def test_gradients(loss):
+    """Losses are a textbook's, and gradients their central differences."""
+    rng = np.random.default_rng(3)
+    problem = simulate.Problem(loss, rng.normal(size=(3, 5)), **PROBLEMS[loss])
+    data: Data = problem.data
+    units, gradient = np.empty(data.hidden + data.outputs), np.empty(problem.dimension)
+    w = rng.normal(size=problem.dimension)
+    for row in range(3):
+        value = losses.gradient(data, w, row, units, gradient)
+        assert value == pytest.approx(numpy_loss(problem, w, row), rel=1e-12)
+        for j, step in enumerate(1e-5 * np.eye(w.size)):
+            slope = (numpy_loss(problem, w + step, row) - numpy_loss(problem, w - step, row)) / 2e-5
+            assert gradient[j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+def test_large_scores_do_not_overflow():
+    """Logistic and softmax losses are finite where exponentials are not."""
+    for loss, labels in (("logistic", [0, 1]), ("softmax", [0, 1])):
+        problem = simulate.Problem(loss, [[1.0], [1.0]], labels)
+        data, w = problem.data, np.full(problem.dimension, 2000.0)
+        w[1:] = -2000.0
+        out = np.empty(w.size)
+        values = [losses.gradient(data, w, row, np.empty(data.outputs), out) for row in (0, 1)]
+        assert np.isfinite(values).all()
+        assert max(values) == pytest.approx(2000.0 if loss == "logistic" else 4000.0)
+
+
+# Gradients of batches as matrix products: the sums that NumPy takes, at every shape of the last vector and the last eight records
+
+
+LOSSES = ("linear", "least_squares", "logistic", "hinge", "absolute")
+SIZES = [1, 3, 4, 7, 8, 9, 20, 67]
+
+
+def problem(loss: Any, features: int) -> simulate.Problem:
+    """Return silos of all sizes; records of norm 0 to 3, whose gradients are clipped in part."""
+    rng = np.random.default_rng(features)
+    x = rng.normal(size=(sum(SIZES), features)) * rng.uniform(0, 3 / math.sqrt(features), size=(sum(SIZES), 1))
+    y = (
+        rng.integers(0, 2, sum(SIZES)) * 1.0
+        if loss in {"logistic", "hinge", "softmax"}
+        else rng.normal(size=sum(SIZES))
+    )
+    settings: dict[str, Any] = {"num_classes": 2} if loss == "softmax" else {}
+    if loss in {"hinge", "absolute"}:
+        settings = {"curvature": 1.7, "feature_bound": 30.0}
+    return simulate.Problem(loss, x, y, SIZES, **settings)
+
+
+def slopes(loss: str, scores: np.ndarray, y: np.ndarray, curvature: float) -> np.ndarray:
+    """Return the derivatives of the losses by the score."""
+    if loss == "linear":
+        return np.ones_like(scores)
+    if loss == "least_squares":
+        return scores - y
+    if loss == "logistic":
+        return 1 / (1 + np.exp(-scores)) - y
+    if loss == "hinge":
+        sign = 2 * y - 1
+        return -sign * np.clip(curvature * (1 - sign * scores), 0, 1)
+    return np.clip(curvature * (scores - y), -1, 1)
+
+
+@pytest.mark.parametrize("features", [1, 7, 8, 9, 16, 50, 300])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_batches_are_numpys(loss, features):
+    """Three rounds of full batches, clipped record by record, are NumPy's to 1e-12."""
+    silos = problem(loss, features)
+    algorithm = simulate.NoisyFedAvg(
+        learning_rate=0.3, local_steps=2, clip_norm=0.7, noise_std=0.0, clipping="record", records=simulate.EveryRound()
+    )
+    start = np.random.default_rng(0).normal(size=features)
+    w, edges = start, np.cumsum([0, *SIZES])
+    for _ in range(3):
+        models = []
+        for a, b in pairwise(edges):
+            v = w.copy()
+            for _ in range(2):
+                x, y = silos.data.features[a:b], silos.data.labels[a:b]
+                gradients = slopes(loss, x @ v, y, silos.data.curvature)[:, np.newaxis] * x
+                norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+                v -= 0.3 * np.mean(gradients * np.minimum(1, 0.7 / np.maximum(norms, 1e-300)), axis=0)
+            models.append(v)
+        w = np.mean(models, axis=0)
+    result = simulate.run(algorithm, silos, rounds=3, seed=1, initial=start, num_threads=1)
+    np.testing.assert_allclose(result.models[-1, 0], w, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("features", [7, 8, 13, 64])
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_softmax_is_numpys(classes, features):
+    """A round of full batches, clipped record by record is NumPy's to 1e-12."""
+    rng = np.random.default_rng(classes)
+    x = rng.normal(size=(sum(SIZES), features)) * rng.uniform(0, 3 / math.sqrt(features), size=(sum(SIZES), 1))
+    y = np.arange(sum(SIZES)) % classes
+    silos = simulate.Problem("softmax", x, y * 1.0, SIZES, num_classes=classes)
+    algorithm = simulate.NoisyFedAvg(
+        learning_rate=0.3, local_steps=1, clip_norm=0.7, noise_std=0.0, clipping="record", records=simulate.EveryRound()
+    )
+    start = rng.normal(size=(classes, features))
+    logits = x @ start.T
+    errors = np.exp(logits - logits.max(axis=1, keepdims=True))
+    errors = errors / errors.sum(axis=1, keepdims=True) - np.eye(classes)[y]
+    gradients = errors[:, :, np.newaxis] * x[:, np.newaxis, :]
+    gradients *= np.minimum(1, 0.7 / np.linalg.norm(gradients, axis=(1, 2)))[:, np.newaxis, np.newaxis]
+    means = [gradients[a:b].mean(axis=0) for a, b in pairwise(np.cumsum([0, *SIZES]))]
+    result = simulate.run(algorithm, silos, rounds=1, seed=1, initial=start.ravel(), num_threads=1)
+    expected = (start - 0.3 * np.mean(means, axis=0)).ravel()
+    np.testing.assert_allclose(result.models[-1, 0], expected, rtol=1e-12, atol=1e-13)
+
+
+@kernel
+def exponentials(x, out):
+    """Take them in a loop, as the slopes do."""
+    for i in range(x.size):
+        out[i] = exponential(x[i])
+
+
+def test_exponential():
+    """It agrees with exp of long doubles to two units in the last place; NaN stays, and ends of the range are neither 0 nor infinite."""
+    x = np.concatenate([np.linspace(-708, 709, 100_001), np.random.default_rng(1).normal(size=100_000)])
+    out = np.empty_like(x)
+    exponentials(x, out)
+    exact = np.exp(x.astype(np.longdouble))
+    assert float(np.max(np.abs(out - exact) / exact)) < 2 * 2**-52
+    ends = np.empty(3)
+    exponentials(np.array([math.nan, -math.inf, math.inf]), ends)
+    assert np.isnan(ends[0])
+    assert 0 < ends[1] < 1e-307
+    assert 1e307 < ends[2] < math.inf
+
+
+def test_norms_of_records_do_not_underflow():
+    """Squares of tiny numbers would be 0, and a gradient that is a large multiple of such a record would pass unclipped."""
+    rows = np.array([[3e-165, 4e-165], [0.0, 0.0], [3e200, 4e200], [1.7e308, 1.7e308], [3.0, 4.0]])
+    assert row_norms(rows) == pytest.approx([5e-165, 0.0, 5e200, np.inf, 5.0], rel=1e-15)
+    problem = simulate.Problem("least_squares", rows[:1], [1e40])  # its gradient has the norm 5e-125
+    everyone = simulate.EveryRound()
+    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=1e-130, noise_std=1e-150, records=everyone)
+    result = simulate.run(algorithm, problem, rounds=1, seed=0)
+    assert math.hypot(*result.models[0, -1]) == pytest.approx(1e-130, rel=1e-9)
+
+
+# Losses that are not smooth: gradients are those of the Moreau envelope of Lowy and Razaviyayn 2023, values their own
+
+
+ENVELOPES = {"hinge": lambda u, y: np.maximum(0.0, 1.0 - (2 * y - 1) * u), "absolute": lambda u, y: abs(u - y)}
+BOUND, BETA = 2.0, 12.0
+X = np.array([[1.2, -0.5], [0.3, 1.9], [-1.0, 0.2]])
+Y = np.array([1.0, 0.0, 1.0])
+
+
+def stepped(loss: str, model: np.ndarray, record: int) -> tuple[np.ndarray, float]:
+    """Return the gradient that one noiseless step of size 1 took, and the loss of the model."""
+    problem = simulate.Problem(
+        loss, X[record : record + 1], Y[record : record + 1], curvature=BETA, feature_bound=BOUND
+    )
+    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=math.inf, records=simulate.EveryRound())
+    result = simulate.run(algorithm, problem, rounds=1, seed=1, initial=model)
+    return model - result.last_iterates[0], float(result.loss()[0, 0])
+
+
+@pytest.mark.parametrize("loss", ENVELOPES)
+def test_gradients_are_those_of_the_envelope(loss: str) -> None:
+    """The envelope's minimum over a fine grid of scores has its slope; the model's loss is the loss itself."""
+    b = BETA / BOUND**2
+    grid = np.linspace(-8, 8, 1_600_001)
+    for model in ([0.0, 0.0], [1.0, 0.3], [-2.0, 1.0], [0.9, 0.1]):
+        for record in range(3):
+            score, label = float(X[record] @ model), Y[record]
+            nearest = grid[np.argmin(ENVELOPES[loss](grid, label) + b / 2 * (score - grid) ** 2)]
+            gradient, value = stepped(loss, np.array(model), record)
+            np.testing.assert_allclose(gradient, b * (score - nearest) * X[record], atol=5e-5)
+            assert value == pytest.approx(float(ENVELOPES[loss](np.array(score), label)), abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", ENVELOPES)
+def test_constants_of_the_envelope(loss: str) -> None:
+    """Differences of gradients stay below smoothness times the distance, and gradients below the Lipschitz constant."""
+    problem = simulate.Problem(loss, X, Y, curvature=BETA, feature_bound=BOUND)
+    assert (problem.smoothness, problem.lipschitz, problem.convex) == (BETA, BOUND, True)
+    models = np.random.default_rng(2).uniform(-2, 2, (12, 2))
+    for record in range(3):
+        found = np.array([stepped(loss, model, record)[0] for model in models])
+        apart = np.linalg.norm(models[:, None] - models, axis=2)
+        change = np.linalg.norm(found[:, None] - found, axis=2)
+        assert (change <= BETA * apart + 1e-9).all()
+        assert (np.linalg.norm(found, axis=1) <= BOUND).all()
+
+
+def test_smoothed_training() -> None:
+    """Noisy SGD on a hinge loss with the smoothing of Theorem D.2 learns, and has the guarantee of any clipped loss."""
+    beta = isrl.smoothing_parameter(
+        lipschitz=1.0, diameter=10.0, silos_per_round=3, num_records=400, dimension=5, epsilon=20.0, delta=1e-5
+    )
+    plain = simulate.synthetic("hinge", sizes=[400] * 3, num_features=5, seed=3)
+    problem = simulate.Problem("hinge", plain.features, plain.labels, plain.sizes, curvature=beta, feature_bound=1.0)
+    algorithm = simulate.NoisyMinibatchSGD(
+        learning_rate=1 / beta, clip_norm=1.0, noise_std=0.05, records=simulate.FixedSize(40), radius=5.0
+    )
+    result = simulate.run(algorithm, problem, rounds=60, seed=7)
+    smooth = simulate.Problem("logistic", plain.features, plain.labels, plain.sizes)
+    assert result.loss()[0, 0] < 0.8 < result.accuracy()[0, 0] + 0.15
+    assert result.epsilon(1e-5)[0] == algorithm.guarantee(smooth, rounds=60).epsilon(60, 1e-5)
