@@ -75,7 +75,7 @@ user_level_parameters(**USERS | dict(records=5000))
     -> records must be at most users times records_per_user \(4000\), not 5000
 user_level_parameters(**USERS | dict(batch_size=3001)) -> batch_size must be at most records \(3000\), not 3001
 user_level_parameters(**USERS | dict(users_per_step=1001)) -> users_per_step must be at most users \(1000\), not 1001
-user_level_parameters(**USERS | dict(records_per_user=1001)) -> group_size must be at most 1000
+user_level_parameters(**USERS | dict(records_per_user=1001)) -> group_size must be at most .*\(1000\)
 user_level_parameters(**USERS | dict(noise_multiplier=0.0)) -> noise_multiplier must be positive
 user_level_parameters(**USERS | dict(steps=0)) -> steps must be an integer
 bound_owners([["a"]], 0) -> most must be an integer

@@ -22,7 +22,7 @@ from hockeystick._statements import say
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.brackets import Bracket, Explanation, describe
 from hockeystick.accounting.privacy_curve import Curve
-from hockeystick.mechanisms import Dominating, Shuffled
+from hockeystick.mechanisms import Shuffled
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, parts_of, plain
 from hockeystick.mechanisms.premises import Premises, Status, joined
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
@@ -71,7 +71,7 @@ class Composition:
         self.adjacency: Adjacency = adjacency
         self.engine: Engine = engine
         self.failure = 0.0  # the probability that something fails, on either data set: it adds to every delta
-        if any(isinstance(step, Dominating) for step in ledger):  # no other step may fail
+        if any(type(step)._added_failure is not Mechanism._added_failure for step in ledger):
             self.holding = {}  # what is accounted for where nothing does
             for step, count in ledger.items():
                 self.holding[step._holding()] = self.holding.get(step._holding(), 0) + count
