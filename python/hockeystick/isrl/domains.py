@@ -59,9 +59,20 @@ def checked_vectors(arguments: Mapping[str, Any], **domains: str) -> list[Array]
 
 ScalarDomain: TypeAlias = str | Domain | Callable[[str, Any], Any]
 COUNTS = (
-    "batch_size clients_per_round index levels local_steps max_batch_size max_rounds num_clients num_messages num_users shift "
-    "silos_per_round trials"
-).split()
+    "batch_size",
+    "clients_per_round",
+    "index",
+    "levels",
+    "local_steps",
+    "max_batch_size",
+    "max_rounds",
+    "num_clients",
+    "num_messages",
+    "num_users",
+    "shift",
+    "silos_per_round",
+    "trials",
+)
 SCALARS: Mapping[str, ScalarDomain] = DOMAINS | {
     **dict.fromkeys(COUNTS, "count"),
     "noise_bits": "count_or_zero",
