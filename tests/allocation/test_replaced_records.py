@@ -11,15 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from enumeration import bracket, directions, encloses
+from enumeration import bracket, directions, encloses, normal_law
 
 replaced = functools.partial(bracket, adjacency="replace")
-
-
-def gaussian_law(points, reach):
-    """Return places on the line and their masses under standard normal noise."""
-    x = np.linspace(-reach, reach, points)
-    return x, np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
 
 
 def by_sum(ratios, others, law, num_steps, eps):
@@ -33,13 +27,13 @@ def by_sum(ratios, others, law, num_steps, eps):
     return float(np.sum(weight * np.maximum(mean(ratios) - math.exp(eps) * mean(others), 0)))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
     """The upper end is that of opposite contributions, to a fifth; the lower end stays below it."""
     r = 1 / noise
-    x, law = gaussian_law({1: 20_001, 2: 2_001, 3: 241}[num_steps], 7.5 + r)
+    x, law = normal_law(-(7.5 + r), 7.5 + r, {1: 20_001, 2: 2_001, 3: 241}[num_steps])
     ratio, other = np.exp(r * x - r * r / 2), np.exp(-r * x - r * r / 2)
     for eps in (0.0, 0.2 * r, 0.7 * r, 1.5 * r, 3.0 * r):
         truth = by_sum(ratio, other, law, num_steps, eps)
@@ -49,6 +43,7 @@ def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
         assert found.upper <= 1.2 * truth * (1 + error) + 1e-7
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("noise", [0.5, 1.3, 6.0, 25.0])
 def test_two_steps_show_their_sum_alone(noise):
     """As (a + b)/(1/a + 1/b) = a b, opposite contributions at two steps are one Gaussian release of their sum."""
@@ -98,7 +93,7 @@ def laplace_by_sum(r, num_steps, eps):
 def test_other_contributions_leak_less(noise, first, slopes, offsets, eps):
     """Any two records stay below the pair, also where their second contributions depend on the first output."""
     r = 1 / min(NOISES, key=lambda near: abs(near - noise))
-    x, law = gaussian_law(601, 8.5)
+    x, law = normal_law(-8.5, 8.5, 601)
 
     def ratio(move, slope, offset):
         moves = r * np.clip(offset + slope * x, -1, 1)[:, None]
@@ -124,12 +119,13 @@ def test_one_of_one_is_the_mechanism(mechanism):
         assert nearly.upper <= 1.03 * exact.upper + 1e-6
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("num_steps", "num_selected"), [(3, 2), pytest.param(4, 2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", [1.0, 3.0])
 def test_subsets_by_brute_force(noise, num_steps, num_selected):
     """Opposite contributions at uniform subsets of the steps stay between the ends."""
     r = 1 / noise
-    x, law = gaussian_law({3: 161, 4: 51}[num_steps], 7.0 + r)
+    x, law = normal_law(-(7.0 + r), 7.0 + r, {3: 161, 4: 51}[num_steps])
     weight = functools.reduce(np.multiply.outer, [law] * num_steps)
 
     def mean(single):
@@ -157,7 +153,7 @@ def through_removal(mechanism, eps):
     return min(at[i][0].upper + math.exp(eps * i / PARTS) * at[PARTS - i][1].upper for i in range(PARTS + 1))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("mechanism", [hs.Gaussian(1.0), hs.Gaussian(5.0), hs.Laplace(1.0), hs.DiscreteLaplace(0.5)])
 @pytest.mark.parametrize("num_steps", [10, 1000])
 def test_less_than_through_removal(mechanism, num_steps):

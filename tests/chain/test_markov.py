@@ -96,6 +96,7 @@ def test_two_rounds_by_nested_quadrature(kind: str) -> None:
     assert contains(last_iterate.chain_delta(0.0, **chain), -best.fun, 1e-9)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["noise_std", "noise_scale"])
 @pytest.mark.parametrize(("record", "neighbour"), [(-0.3, -0.7), (0.2, -0.5)])
 def test_three_rounds_that_leave_the_domain(kind: str, record: float, neighbour: float) -> None:
@@ -117,6 +118,7 @@ def test_three_rounds_that_leave_the_domain(kind: str, record: float, neighbour:
     assert contains(linear_chain(0.1, 3, 0.5, **given), exact, 1e-6)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("factor", [0.0, 0.5, 1.0])
 def test_wide_interval_is_the_gaussian_chain(factor: float) -> None:
     """Where nothing is projected the last iterate is Gaussian: mean gap and variance by their recursions."""

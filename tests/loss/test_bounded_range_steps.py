@@ -50,6 +50,7 @@ def adversary(kind, rng, width, count):
     return policy
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("width", [0.02, 0.4, 1.5, 6.0])
 @pytest.mark.parametrize("count", [2, 5, 17, 40])
 def test_adaptive_adversaries(width, count):

@@ -23,39 +23,24 @@ def laplace_cdf(x):
     return mp.exp(x) / 2 if x < 0 else 1 - mp.exp(-x) / 2
 
 
-def exact_masses(cdf, loss_cut, rate, forward, eps):
-    """Return p_below, p_above, q_below, q_above of the sampled pair from the outcomes' distribution functions."""
-    rate, eps = mp.mpf(rate), mp.mpf(eps)
-    if forward:  # {x <= cut} is {L <= eps}
-        inner = 1 + mp.expm1(eps) / rate
-        x = loss_cut(mp.log(inner)) if inner > 0 else -mp.inf
-    else:  # L = -log(1 - q + q e^l) falls in x
-        inner = 1 + mp.expm1(-eps) / rate
-        x = loss_cut(mp.log(inner)) if inner > 0 else -mp.inf
-    base, shifted = cdf(x), cdf(x - loss_cut.shift)
-    base_up, shifted_up = cdf(-x), cdf(loss_cut.shift - x)
+def exact_masses(cdf, shift, outcome, rate, forward, eps):  # noqa: PLR0917
+    """Return p_below, p_above, q_below, q_above of the sampled pair, from the outcome of a loss of the unsampled one."""
+    rate, eps, shift = mp.mpf(rate), mp.mpf(eps), mp.mpf(shift)
+    inner = 1 + mp.expm1(eps if forward else -eps) / rate  # forward {x <= cut} is {L <= eps}, else the loss falls in x
+    x = outcome(mp.log(inner), shift) if inner > 0 else -mp.inf
+    base, shifted, base_up, shifted_up = cdf(x), cdf(x - shift), cdf(-x), cdf(shift - x)
     mixed, mixed_up = (1 - rate) * base + rate * shifted, (1 - rate) * base_up + rate * shifted_up
     return (mixed, mixed_up, base, base_up) if forward else (base_up, base, mixed_up, mixed)
 
 
-class GaussianCut:
-    """The outcome at which the loss of N(r, 1) against N(0, 1) is l."""
-
-    def __init__(self, shift):
-        """Take r."""
-        self.shift = mp.mpf(shift)
-
-    def __call__(self, loss):
-        """Return x."""
-        return loss / self.shift + self.shift / 2
+def gaussian_outcome(loss, shift):
+    """Return the outcome at which N(shift, 1) against N(0, 1) has a loss."""
+    return loss / shift + shift / 2
 
 
-class LaplaceCut(GaussianCut):
-    """The same for Laplace, inside (-r, r)."""
-
-    def __call__(self, loss):
-        """Return x."""
-        return (loss + self.shift) / 2
+def laplace_outcome(loss, shift):
+    """Return the same for Laplace noise, between 0 and the shift."""
+    return (loss + shift) / 2
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -65,7 +50,7 @@ def test_gaussian_against_quadrature_free_tails(shift, rate, forward):
     """Masses and delta of the (sampled) Gaussian agree with 60 digits, in tails down to 1e-250."""
     parameters = ("gaussian", [shift], rate, forward)
     for eps in [-3.0, -0.3, -1e-3, 0.0, 1e-4, 0.004, 0.1, 1.0, 5.0, 20.0]:
-        exact = exact_masses(gaussian_cdf, GaussianCut(shift), rate, forward, eps)
+        exact = exact_masses(gaussian_cdf, shift, gaussian_outcome, rate, forward, eps)
         got = pairs.one_step_masses(*parameters, eps)
         for value, truth in zip(got[:4], exact, strict=True):
             if truth < mp.mpf("1e-250"):
@@ -92,7 +77,7 @@ def test_laplace_against_distribution_functions(shift, rate, forward):
     low, high = pairs.one_step_support(*parameters)
     for share in [0.05, 0.3, 0.5, 0.8, 0.99]:
         eps = low + share * (high - low)
-        exact = exact_masses(laplace_cdf, LaplaceCut(shift), rate, forward, eps)
+        exact = exact_masses(laplace_cdf, shift, laplace_outcome, rate, forward, eps)
         assert pairs.one_step_masses(*parameters, eps)[:4] == pytest.approx([float(x) for x in exact], rel=1e-12)
         delta = float(exact[1] - mp.exp(eps) * exact[3])
         assert pairs.one_step_delta(*parameters, eps) == pytest.approx(delta, rel=1e-11, abs=1e-16)

@@ -69,7 +69,7 @@ def test_between_the_closed_forms(noise, rate, eps):
 def test_two_steps_agree_with_a_double_integral(eps):
     """Delta of two steps: that of one, over the loss of the other."""
     noise, rate = 1.0, 0.2
-    x = np.linspace(-11, 11, 40_001)
+    x = np.linspace(-11, 11, 20_001)
 
     def law(mean):
         return (1 - rate) * np.exp(-0.5 * x * x) + rate * np.exp(-0.5 * (x - mean) ** 2)
@@ -81,14 +81,7 @@ def test_two_steps_agree_with_a_double_integral(eps):
     encloses(found, value, slack=1e-6, wide=2e-3)
 
 
-def test_sampling_everybody_or_nobody_is_exact():
-    """At rate 1 the Gaussian of shift 2/noise, at rate 0 nothing."""
-    for rate, value in ((1.0, float(hs.theta(1.0, 2.0))), (0.0, 0.0)):
-        found = hs.Accountant("replace").compose(hs.PoissonSampled(hs.Gaussian(1.0), rate)).delta(1.0)
-        assert found == pytest.approx(value, rel=1e-11)
-
-
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("rate", [1e-3, 1e-6, 0.5])
 @pytest.mark.parametrize(
     "sampled",

@@ -24,6 +24,7 @@ def second_differences(law, most):
         yield mp.log(law[k] ** 2 / (law[k - 1] * law[k + 1]))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("sigma", "number"), SUMS)
 def test_curvature_of_sums(sigma, number):
     """The recursion is above every second difference, equal to the largest for one and two, and within 7 % of it for five."""
@@ -99,7 +100,7 @@ def test_divergences_of_sums(sigma, number, shift):
                 assert found <= truth * (1 + 1e-12)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("shift", [1, 2, 5])
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_divergences_of_skellam(variance, shift):

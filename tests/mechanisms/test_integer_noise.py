@@ -106,6 +106,7 @@ def test_largest_loss_of_discrete_laplace():
         assert found.lower <= 3.5 * moved <= found.upper <= 3.5 * moved * (1 + 1e-12)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("order", [1.5, 2.0, 7.0])
 @pytest.mark.parametrize("mechanism", MECHANISMS[1:5], ids=repr)
 def test_renyi_divergence(mechanism, order):
@@ -203,7 +204,7 @@ def test_a_vector_is_one_integer():
             assert abs(one - other) <= mp.mpf("1e-30")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (8, 9))])
 @pytest.mark.parametrize(("sigma", "dimension"), [(0.5, None), (1.0, None), (1.0, 2), (1.9, 3), (1.9, 1)])
 def test_every_vector_is_dominated(sigma, dimension, squared):
@@ -221,6 +222,7 @@ def test_every_vector_is_dominated(sigma, dimension, squared):
                 assert ledger.delta(at_lattice) <= max(exact.delta(o, at_lattice) for o in outcomes) * (1 + 1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("first", "second"), [((2,), (1, 1, 1, 1)), ((1, 1, 1, 1), (1, 1, 1, 1)), ((2,), (2,))])
 def test_other_vectors_in_other_releases(first, second):
     """Two releases, each moved by another of the worst vectors, leak no more than the composition of the pair."""
@@ -232,6 +234,7 @@ def test_other_vectors_in_other_releases(first, second):
             assert exact.delta(outcomes, eps) <= ledger.delta(eps)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(17.0, 3.0), (20.0, 9.5), (8.0, 14.5), (30.0, 60.0)])
 def test_wide_noise(sigma, sensitivity):
     """Rounded Gaussian noise leaks no less than any of some vectors, and little more; the lower end is one of them."""

@@ -156,7 +156,7 @@ def normal(mean):
 
 def test_densities():
     """Two normal densities give an estimate close to their closed form, which says that it is one and is not handed out as a bound."""
-    profile, count = hs.PrivacyProfile.from_densities(normal(0.5), normal(0.0), [-9.0, 9.5]), 9
+    profile, count = hs.PrivacyProfile.from_densities(normal(0.5), normal(0.0), [-9.0, 9.5], num_points=500), 9
     for number in (1, count):
         total = hs.Accountant().compose(profile, number)
         assert total.delta_bracket(1.0).status == "estimate"

@@ -199,6 +199,7 @@ from_function(lambda _: 2.0) -> must lie in .0, 1., not be 2.0
 from_function(lambda eps: 0.4 + 0.01 * math.sin(eps)) -> must not rise, not by
 from_function(lambda eps: max(0.0, 0.5 - 0.1 * eps * eps)) -> must be convex in e.epsilon; at epsilon
 from_function(lambda eps: hs.theta(eps, 1.0), lambda eps: hs.theta(eps, 1.1)) -> off by
+from_function(lambda eps: max(0.0, 0.4 - 0.1 * eps - 0.06 * eps**2)) -> must be convex in e.epsilon; at epsilon
 from_function(laplace, accuracy=-1.0) -> accuracy must lie in
 from_function(laplace, tail=0.5) -> tail must lie in
 from_function(laplace, num_points=1) -> num_points must be

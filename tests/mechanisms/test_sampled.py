@@ -99,7 +99,7 @@ def test_large_losses_of_one_batch(replacement):
     assert sorted(deltas, reverse=True) == deltas
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("delta", [1e-9, 1e-12, 1e-30])
 def test_one_batch_leaks_no_more_than_two(delta):
     """One step of draws with replacement has an epsilon below that of two, of which it is a part."""

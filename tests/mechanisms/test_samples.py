@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom, dlaplace, laplace
@@ -87,7 +87,6 @@ RANDOM = [
 
 
 @pytest.mark.parametrize(("sampler", "noise"), RANDOM)
-@settings(max_examples=40)
 @given(
     scale=st.floats(0.4, 3.0),
     rate=st.floats(0.05, 0.95),
@@ -196,7 +195,6 @@ def test_no_two_truncated_steps_leak_more(change, noise, sample):
         assert all(either(p, q, eps) <= most * (1 + 1e-9) + 1e-12 for eps, most in upper.items())
 
 
-@settings(max_examples=40)
 @given(
     scale=st.floats(0.5, 3.0),
     others=st.lists(st.sampled_from(VALUES), min_size=3, max_size=3),

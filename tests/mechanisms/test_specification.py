@@ -5,6 +5,7 @@ A new mechanism needs a line in EXAMPLES, two data sets in tests/reference/witne
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import itertools
@@ -15,7 +16,7 @@ import pickle
 import pytest
 
 import hockeystick as hs
-from enumeration import either, product
+from enumeration import bracket, directions, either, product
 from hockeystick import mechanisms, selection
 from hockeystick.mechanisms.base import ADJACENCIES
 from hockeystick.training.participation import SAMPLERS
@@ -168,7 +169,7 @@ def curves_are_monotone(mechanism, adjacency):
         accountant = hs.Accountant(adjacency).compose(mechanism, count)
         brackets = [accountant.delta_bracket(eps) for eps in EPS]
         deltas = [accountant.delta(eps) for eps in EPS]
-        assert all(0 <= bracket.lower <= bracket.upper <= 1 for bracket in brackets)
+        assert all(0 <= found.lower <= found.upper <= 1 for found in brackets)
         assert all(later <= earlier for earlier, later in itertools.pairwise(deltas))
         if before is not None:  # true deltas rise: no lower end is above what comes after it
             assert all(was.lower <= now <= 1 for was, now in zip(before, deltas, strict=True))
@@ -231,12 +232,43 @@ def ends_have_a_witness(mechanism, adjacency):
         assert laws or not ledger.premises.attained
 
 
+def samples_are_amplified(mechanism, adjacency):
+    """Check that a Poisson sample leaks q delta(eps) at log(1 + q (e^eps - 1)), if a record is removed (Balle, Barthe and Gaboardi 2018)."""
+    rate = 0.1
+    try:
+        hs.Accountant().compose(hs.PoissonSampled(mechanism, rate))
+    except ValueError:
+        return  # not supported
+    for eps in EPS if adjacency == "add_or_remove" else ():
+        found, _ = directions(hs.PoissonSampled(mechanism, rate), math.log1p(rate * math.expm1(eps)))
+        whole, _ = directions(mechanism, eps)
+        assert found.lower <= rate * whole.upper * (1 + 1e-9) + 1e-12
+        assert rate * whole.lower * (1 - 1e-9) - 1e-12 <= found.upper <= 1.1 * rate * whole.upper + 1e-9
+
+
+def wrapping_changes_nothing(mechanism, adjacency):
+    """Check that a sample of everybody, a composition of one, and steps that all have the record are the mechanism, and a sample of nobody nothing."""
+    twice = hs.Accountant(adjacency).compose(mechanism, 2)
+    for wrap, count in (
+        (lambda: hs.PoissonSampled(mechanism, 1.0), 2),
+        (lambda: hs.Composed([(mechanism, 1)]), 2),
+        (lambda: hs.Composed([(mechanism, 2)]), 1),
+        (lambda: hs.RandomAllocation(mechanism, 2, 2), 1),
+    ):
+        with contextlib.suppress(ValueError):  # not supported
+            assert bracket(wrap(), 0.4, count, adjacency)[:2] == twice.delta_bracket(0.4)[:2]
+    with contextlib.suppress(ValueError):
+        assert bracket(hs.PoissonSampled(mechanism, 0.0), 0.0, 9, adjacency).upper == 0.0
+
+
 LAWS = (
     counts_are_repetitions,
     curves_are_monotone,
     engines_agree,
     participants_are_those_accounted_for,
     ends_have_a_witness,
+    samples_are_amplified,
+    wrapping_changes_nothing,
 )
 
 
@@ -246,6 +278,15 @@ LAWS = (
 def test_law(law, case):
     """Every law holds for every mechanism, under every adjacency that it supports."""
     law(*case)
+
+
+def test_what_is_dominated_adds_up():
+    """Steps that one mechanism dominates are so many of it for upper ends, and it beside them is one more."""
+    step = hs.Dominating(GAUSSIAN, assumes=["updates are clipped"])
+    three = hs.Accountant("replace").compose(GAUSSIAN, 3)
+    for ledger in (composed("replace", step, GAUSSIAN, step), composed("replace", hs.Dominating(step), step, step)):
+        assert ledger.delta(0.5) == three.delta(0.5)
+        assert ledger.rdp(3.0) == three.rdp(3.0)
 
 
 SAMPLED = {

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from enumeration import bracket, directions, encloses, ends
+from enumeration import bracket, encloses, ends
 
 
 def by_tests(p, q, *, symmetric=True):
@@ -97,8 +97,8 @@ def gaussian_delta(mu, eps):
         return mp.ncdf(mu / 2 - eps / mu) - mp.exp(eps) * mp.ncdf(-mu / 2 - eps / mu)
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.5, 1.0, 3.0, 6.0])
+@pytest.mark.share(6)
+@pytest.mark.parametrize("mu", [0.5, 1e-3, 0.05, 1.0, 3.0, 6.0])
 def test_tangents_of_a_gaussian(mu):
     """Fourteen epsilons: the tangents never have less than the Gaussian delta, and nearly the same where doubles can tell."""
     step = hs.TradeOff.from_function(lambda rate: float(hs.gdp_trade_off(mu, rate)))
@@ -108,8 +108,8 @@ def test_tangents_of_a_gaussian(mu):
         assert exact <= found <= exact * (1 + 2e-3) + 1e-13
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0])
+@pytest.mark.share(3)
+@pytest.mark.parametrize("epsilon", [0.7, 0.01, 3.0])
 def test_pure_and_laplace(epsilon):
     """A polygon is found whole between the points asked, and Laplace noise has its closed form."""
     pure = hs.TradeOff.from_function(lambda x: max(1 - math.exp(epsilon) * x, math.exp(-epsilon) * (1 - x)))
@@ -160,10 +160,3 @@ def test_edges():
     assert hs.Accountant().compose(hs.TradeOff([0.0], [0.0])).delta(1.0) == 1.0
     steep = hs.TradeOff([0.0, 1e-300, 1.0], [1.0, 0.5, 0.0], symmetric=False)
     assert hs.Accountant().compose(steep).delta(math.inf) >= 0.5
-
-
-def test_it_is_sampled():
-    """A Poisson sample of it has the smaller delta of the theorem."""
-    step = hs.TradeOff([0.0, 0.3, 1.0], [0.9, 0.3, 0.0])
-    sampled, _ = directions(hs.PoissonSampled(step, 0.1), math.log1p(0.1 * math.expm1(0.5)))
-    assert sampled.upper == pytest.approx(0.1 * ends(step, 0.5)[1], rel=1e-6)

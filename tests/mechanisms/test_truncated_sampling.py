@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import hockeystick as hs
-from enumeration import bracket, directions, encloses, hockey_stick, noisy_sum, truncated
+from enumeration import bracket, directions, encloses, hockey_stick, noisy_sum, normal_law, truncated
 from hockeystick._core import binomial_upper_tail
 from hockeystick.mechanisms.base import ADJACENCIES
 
@@ -157,8 +157,7 @@ def test_two_steps_are_an_integral(eps):
         (last, 1 - rate, rate * (1 + excess)),
         (last * excess, 1 - rate, 0.0),
     ]
-    x = np.linspace(-12, 13, 20_001)
-    density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) * (x[1] - x[0])
+    x, density = normal_law(-12, 13, 10_001)
     exact = 0.0
     for weight, kept, moved in rows:
         ratio = kept + moved * np.exp(x - 0.5)
@@ -201,6 +200,7 @@ def test_large_batches_are_poisson_samples(zeroed_out, adjacency):
         assert bracket(step(1.0, 1), 1.0, 1, adjacency).upper == pytest.approx(float(hs.theta(1.0, 2)), rel=1e-11)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("trials", "rate", "least"),
     [

@@ -86,7 +86,7 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("base", BASES, ids=repr)

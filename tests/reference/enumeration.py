@@ -59,6 +59,12 @@ def encloses(found, truth, slack=0, off=0, wide=None):
         assert upper - lower <= wide * upper + off, f"{lower!r} and {upper!r} are far apart, around {truth!r}"
 
 
+def normal_law(low, high, points):
+    """Return points and masses of a standard normal variable on a grid."""
+    x = np.linspace(low, high, points)
+    return x, np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+
+
 def poisson(values, rate):
     """Yield all Poisson samples, each with its probability."""
     for chosen in itertools.product((False, True), repeat=len(values)):

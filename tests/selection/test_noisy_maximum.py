@@ -30,7 +30,7 @@ def winners(scores, counts):
     return np.array(found)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("noise", [0.5, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("k", [2, 3, 4, 7])

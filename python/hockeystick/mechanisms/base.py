@@ -20,6 +20,7 @@ ORDERS: tuple[float, ...] = tuple(
 __all__ = [
     "ADJACENCIES",
     "ALSO_CALLED",
+    "EPSILON",
     "LARGEST_ORDER",
     "ORDERS",
     "SENSITIVITY",
@@ -37,6 +38,7 @@ __all__ = [
     "status_of",
 ]
 
+EPSILON: Domain = (lambda x: 0 < x <= 600, "lie in (0, 600]")  # of what has no infinite loss, and some loss
 ADJACENCIES = ("add_or_remove", "replace")
 # Other programs' words for them. A record that is zeroed out leaves what one leaves that is removed.
 ALSO_CALLED = {

@@ -105,7 +105,7 @@ WIDE = 1e3  # a sigma beyond which the table of a coordinate takes a second
 class IntegerNoise(RenyiMechanism):
     """Noise on each coordinate of a vector of integers, independently, all of one log-concave law.
 
-    Its Renyi divergences are bounded always. Where a pair is known too, for both adjacencies, `_has_pair` is true.
+    Its Renyi divergences are bounded always. Where a pair is known too, for both adjacencies, an instance has `_has_pair`.
     """
 
     sensitivity: float
@@ -118,6 +118,8 @@ class IntegerNoise(RenyiMechanism):
         self._check(sensitivity=(lambda x: 1.0 <= x <= 1e9, "lie in [1, 1e9]"))
         if self.dimension is not None:
             self._check(dimension=count_scalar)
+        if self._knows_pair():
+            self._set(_has_pair=True)
 
     def _squared(self, adjacency: Adjacency) -> int:
         return squared_norm(SENSITIVITY[adjacency] * self.sensitivity)
@@ -137,6 +139,9 @@ class IntegerNoise(RenyiMechanism):
         """Return a vector by which the query may move: where a record is replaced, one vector and its opposite."""
         vector = first_vector(self._squared("add_or_remove"), self.dimension)
         return tuple(int(SENSITIVITY[adjacency]) * part for part in vector)
+
+    def _knows_pair(self) -> bool:
+        raise NotImplementedError
 
     def _curvature(self) -> float:
         raise NotImplementedError
@@ -195,8 +200,7 @@ class DiscreteGaussianVector(IntegerNoise):
         few = self.dimension == 1 or self._squared("replace") <= MOST_ENUMERATED
         return few and (self.dimension == 1 or self.sigma <= LARGEST_ENUMERATED_SIGMA)
 
-    @property
-    def _has_pair(self) -> bool:  # type: ignore[override]
+    def _knows_pair(self) -> bool:
         return self._enumerates() or self.sigma >= integer_laws.LEAST_SIGMA
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
@@ -295,8 +299,7 @@ class DistributedDiscreteGaussian(IntegerNoise):
         outcomes = 2.0 * math.sqrt(2.0 * integer_laws.DEPTH * self.clients) * self.sigma + 3.0  # about so many
         return self.clients <= 10**5 and outcomes <= MOST_CONVOLVED
 
-    @property
-    def _has_pair(self) -> bool:  # type: ignore[override]
+    def _knows_pair(self) -> bool:
         if self.dimension == 1 and self._convolves():
             return True
         if self._total() < integer_laws.LEAST_SIGMA:
@@ -371,8 +374,7 @@ class Skellam(IntegerNoise):
     def _curvature(self) -> float:
         return integer_laws.curvature_of_skellam(self.variance)
 
-    @property
-    def _has_pair(self) -> bool:  # type: ignore[override]
+    def _knows_pair(self) -> bool:
         return self.dimension == 1 and self.variance <= 1e6
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:

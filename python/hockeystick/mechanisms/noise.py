@@ -14,9 +14,8 @@ import hockeystick._core as core
 from hockeystick._checks import POSITIVE, PROBABILITY, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM
-from hockeystick.mechanisms.base import SENSITIVITY, Adjacency, Mechanism
+from hockeystick.mechanisms.base import EPSILON, SENSITIVITY, Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
-from hockeystick.mechanisms.selection import RANGE
 from hockeystick.mechanisms.trade_off_function import lower_hull, profile
 
 LEAST_NOISE = 2.0**-1022
@@ -130,7 +129,7 @@ class Staircase(ProfiledMechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(epsilon=RANGE)
+        self._check(epsilon=EPSILON)
         if self.inner is None:
             fall = math.exp(-self.epsilon / 2)
             self._set(inner=fall / (1.0 + fall))

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import hockeystick._core as core
-from hockeystick._checks import Domain
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
-
-RANGE: Domain = (lambda x: 0 < x <= 600, "lie in (0, 600]")
+from hockeystick.mechanisms.base import EPSILON, Adjacency, CountedPair, Mechanism
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class ExponentialMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the argument."""
-        self._check(epsilon=RANGE)
+        self._check(epsilon=EPSILON)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         del adjacency  # the sensitivity is taken to be for the one in use
@@ -88,7 +85,7 @@ class PermuteAndFlip(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the argument."""
-        self._check(epsilon=RANGE)
+        self._check(epsilon=EPSILON)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         del adjacency
