@@ -41,15 +41,15 @@ hs.calibrate(**CALIBRATION | {"bracket": (2.0, math.inf)}) -> bracket must hold 
 hs.calibrate(**CALIBRATION | {"bracket": (1.5, 3.0), "integer": True}) -> bracket must hold integers
 hs.calibrate(**CALIBRATION | {"make_accountant": 3}) -> TypeError: make_accountant must be callable
 hs.calibrate(**CALIBRATION | {"make_accountant": hs.Gaussian}) -> TypeError: make_accountant must return an Accountant
-hs.calibrate(gaussian, **{"tpr": 0.1, "fpr": 0.2}, bracket=(1.0, 2.0)) -> tpr
-hs.calibrate(gaussian, **{"tpr": 1.0, "fpr": -1.0}, bracket=(1.0, 2.0)) -> fpr
-hs.calibrate(gaussian, **{"advantage": 2.0}, bracket=(1.0, 2.0)) -> advantage
-hs.calibrate(gaussian, **{}, bracket=(1.0, 2.0)) -> one budget must be given
-hs.calibrate(gaussian, **{"epsilon": 1.0}, bracket=(1.0, 2.0)) -> one budget must be given
-hs.calibrate(gaussian, **{"delta": 0.1}, bracket=(1.0, 2.0)) -> one budget must be given
-hs.calibrate(gaussian, **{"tpr": 0.5}, bracket=(1.0, 2.0)) -> one budget must be given
-hs.calibrate(gaussian, **{"fpr": 0.1}, bracket=(1.0, 2.0)) -> one budget must be given
-hs.calibrate(gaussian, **{"advantage": 0.1, "epsilon": 1.0, "delta": 0.1}, bracket=(1.0, 2.0))
+hs.calibrate(gaussian, tpr=0.1, fpr=0.2, bracket=(1.0, 2.0)) -> tpr
+hs.calibrate(gaussian, tpr=1.0, fpr=-1.0, bracket=(1.0, 2.0)) -> fpr
+hs.calibrate(gaussian, advantage=2.0, bracket=(1.0, 2.0)) -> advantage
+hs.calibrate(gaussian, bracket=(1.0, 2.0)) -> one budget must be given
+hs.calibrate(gaussian, epsilon=1.0, bracket=(1.0, 2.0)) -> one budget must be given
+hs.calibrate(gaussian, delta=0.1, bracket=(1.0, 2.0)) -> one budget must be given
+hs.calibrate(gaussian, tpr=0.5, bracket=(1.0, 2.0)) -> one budget must be given
+hs.calibrate(gaussian, fpr=0.1, bracket=(1.0, 2.0)) -> one budget must be given
+hs.calibrate(gaussian, advantage=0.1, epsilon=1.0, delta=0.1, bracket=(1.0, 2.0))
     -> one budget must be given
 hs.calibrate(gaussian, epsilon=1.0, delta=1e-5, bracket=(-1.0, 100.0)) -> noise_multiplier must be positive
 hs.calibrate(gaussian, epsilon=0.1, delta=1e-5, bracket=(1.0, 2.0))

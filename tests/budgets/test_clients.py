@@ -120,9 +120,9 @@ with hs.ClientLedgers(sys.argv[1], epsilon=50.0, delta=1e-5, create=bool(sys.arg
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
-@pytest.mark.parametrize("rounds", [1, 7, 40])
+@pytest.mark.parametrize("rounds", [7, 1, 40])
 def test_killed_process(tmp_path, rounds):
     """A process is killed at any moment: every round that it released is charged, and at most one more."""
     path = tmp_path / "budget.sqlite"

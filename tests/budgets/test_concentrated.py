@@ -7,12 +7,13 @@ import math
 
 import mpmath as mp
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
 
 
+@settings(max_examples=12)
 @given(st.floats(-6, 3), st.floats(-4, 3), st.floats(-200, -0.3), st.sampled_from([0.0, 1e-3, 2.0]))
 def test_odometer_in_closed_form(log10_rho, log10_spent, log10_delta, xi):
     """At what it says the mean of the supermartingales over the half-normal law, by quadrature, is 1/delta, to rounding."""

@@ -71,13 +71,13 @@ secure_aggregation_parameters(**SECURE | {"client_noise_std": 1000.0, "bits": 60
     -> client_noise_std over granularity must lie in
 secure_aggregation_parameters(**SECURE | {"granularity": 1e-320}) -> client_noise_std over granularity must be finite
 secure_aggregation_parameters(**SECURE | {"clients": 10.5}) -> TypeError: clients must be an integer
-user_level_parameters(**USERS | dict(records=5000))
+user_level_parameters(**USERS | {"records": 5000})
     -> records must be at most users times records_per_user \(4000\), not 5000
-user_level_parameters(**USERS | dict(batch_size=3001)) -> batch_size must be at most records \(3000\), not 3001
-user_level_parameters(**USERS | dict(users_per_step=1001)) -> users_per_step must be at most users \(1000\), not 1001
-user_level_parameters(**USERS | dict(records_per_user=1001)) -> group_size must be at most .*\(1000\)
-user_level_parameters(**USERS | dict(noise_multiplier=0.0)) -> noise_multiplier must be positive
-user_level_parameters(**USERS | dict(steps=0)) -> steps must be an integer
+user_level_parameters(**USERS | {"batch_size": 3001}) -> batch_size must be at most records \(3000\), not 3001
+user_level_parameters(**USERS | {"users_per_step": 1001}) -> users_per_step must be at most users \(1000\), not 1001
+user_level_parameters(**USERS | {"records_per_user": 1001}) -> group_size must be at most .*\(1000\)
+user_level_parameters(**USERS | {"noise_multiplier": 0.0}) -> noise_multiplier must be positive
+user_level_parameters(**USERS | {"steps": 0}) -> steps must be an integer
 bound_owners([["a"]], 0) -> most must be an integer
 bound_owners([["a"], "Ada"], 1) -> TypeError: owners\[1\] must be the ids
 bound_owners([1, 2], 1) -> TypeError: owners\[0\] must be the ids

@@ -119,6 +119,25 @@ class Batches:
         lower = shuffled_batches_delta(eps, **self._whole()).lower if self._has_lower_end(False) else 0.0
         return self._shuffled(bracket, lower)
 
+    def words(self, kind: str) -> str:
+        """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
+        if kind == "poisson" and (self.sampling_rate is not None or self.drop_last):
+            return say("poisson_of_rate", rate=repr(self.rate))
+        return str(SENTENCES["batches"][kind])
+
+    def premises(self, kind: str) -> Premises:
+        """Return what epsilon rests on if batches are made so."""
+        shuffled = kind == "shuffled"
+        return Premises(
+            self.adjacency(kind),
+            special=(say("keeps_its_batch"),) if shuffled else (),
+            released=(say("released_training"),),
+            assumptions=(
+                self.words(kind) if shuffled else say("nobody_sees", batches=self.words(kind)),
+                *say_all("check", records=self.records),
+            ),
+        )
+
     def _has_lower_end(self, equal: bool) -> bool:
         """Tell whether what is attained is known: of whole passes of all records, over batches of one size, not too many."""
         return (
@@ -319,39 +338,6 @@ def steps_of(epochs: float, dataset_size: int, batch_size: int, *, drop_last: bo
     return count_scalar("the number of steps", max(steps, 1))
 
 
-WORDS: dict[str, str] = SENTENCES["batches"]
-
-
-@dataclass(frozen=True)
-class Training:
-    """What is known of a training."""
-
-    batches: Batches
-    clip_norm: float | None
-    delta: float
-
-    def brackets(self) -> dict[str, Bracket]:
-        """Return the ends of epsilon for each sampling, the lower one of shuffled batches as if all had one size."""
-        return {name: self.batches.epsilon(name, self.delta, equal=True) for name in self.batches.kinds}
-
-    def words(self, kind: str) -> str:
-        """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
-        known = self.batches
-        if kind == "poisson" and (known.sampling_rate is not None or known.drop_last):
-            return say("poisson_of_rate", rate=repr(known.rate))
-        return WORDS[kind]
-
-    def premises(self, kind: str) -> Premises:
-        """Return what epsilon rests on if batches are made so."""
-        batches = self.words(kind) if kind == "shuffled" else say("nobody_sees", batches=self.words(kind))
-        return Premises(
-            self.batches.adjacency(kind),
-            special=(say("keeps_its_batch"),) if kind == "shuffled" else (),
-            released=(say("released_training"),),
-            assumptions=(batches, *say_all("check", records=self.batches.records)),
-        )
-
-
 def privacy_statement(
     *,
     records: int,
@@ -440,81 +426,69 @@ def privacy_statement(
     choice("sampling", sampling, SAMPLINGS)
     choice("format", format, FORMATS)
     batches = Batches(records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
-    training = Training(batches, clip_norm, delta)
     setting_warnings.warn(setting_warnings.large_delta(delta, records))
-    return stated(_guaranteed(training, sampling), delta, format)
+    return stated(_guaranteed(batches, clip_norm, delta, sampling), delta, format)
 
 
-def _guaranteed(training: Training, sampling: Sampling) -> Guaranteed:
+def _guaranteed(batches: Batches, clip_norm: float | None, delta: float, sampling: Sampling) -> Guaranteed:
     """Return what the statement says, for the sampling that was named or that which leaks most."""
-    brackets = training.brackets()
+    proven = {name: batches.epsilon(name, delta) for name in batches.kinds}
+    brackets = dict(proven)  # with the lower end of shuffled batches as if all had one size
+    if "shuffled" in brackets:
+        brackets["shuffled"] = batches.epsilon("shuffled", delta, equal=True)
     kind = max(brackets, key=lambda name: brackets[name].upper) if sampling == "unknown" else sampling
-    accountant, proven = training.batches.accountant(kind), training.batches.epsilon(kind, training.delta)
+    composed = batches.accountant(kind)._composition()
+    by_sampling = {
+        name: {"epsilon": ends.upper, "epsilon_lower_end": ends.lower, "adjacency": batches.adjacency(name)}
+        for name, ends in proven.items()
+    }
     return Guaranteed(
-        proven,
-        training.premises(kind),
-        (_mechanism(training),),
-        accountant._composition().curve(),
-        user_level(accountant._composition(), training.delta),
-        (_command(training, sampling),),
-        training.batches.records,
+        proven[kind],
+        batches.premises(kind),
+        (_mechanism(batches, clip_norm),),
+        composed.curve(),
+        user_level(composed, delta),
+        (_command(batches, clip_norm, delta, sampling),),
+        batches.records,
         subject=say("subject_training"),
-        condition=say("if_unknown") if sampling == "unknown" else say("if_batches", batches=training.words(kind)),
+        condition=say("if_unknown") if sampling == "unknown" else say("if_batches", batches=batches.words(kind)),
         of_a_kind=brackets[kind] if kind == "shuffled" else None,
-        otherwise=_otherwise(training, brackets, kind),
-        more={"sampling": sampling, "by_sampling": {name: _entry(training, name) for name in brackets}},
+        otherwise=tuple(_otherwise(batches, name, brackets[name]) for name in brackets if name != kind),
+        more={"sampling": sampling, "by_sampling": by_sampling},
     )
 
 
-def _entry(training: Training, kind: str) -> dict[str, Any]:
-    bracket, adjacency = training.batches.epsilon(kind, training.delta), training.premises(kind).adjacency
-    return {"epsilon": bracket.upper, "epsilon_lower_end": bracket.lower, "adjacency": adjacency}
+def _otherwise(batches: Batches, name: Sampling, bracket: Bracket) -> str:
+    """Return epsilon for another way to make batches."""
+    words = "ends_close" if bracket.upper <= bracket.lower * 1.001 else "ends"
+    if name == "shuffled" and not batches.equal and not batches.drop_last:
+        words = "ends_of_a_kind"
+    ends = say(words, low=format_lower(bracket.lower, ".4g"), high=format_upper(bracket.upper, ".4g"))
+    return say("otherwise", ends=ends, batches=batches.words(name), change=batches.premises(name).change())
 
 
-def _otherwise(training: Training, brackets: dict[str, Bracket], kind: str) -> tuple[str, ...]:
-    """Return epsilon for the other ways to make batches."""
-    lines = []
-    for name, bracket in brackets.items():
-        if name != kind:
-            low, high = format_lower(bracket.lower, ".4g"), format_upper(bracket.upper, ".4g")
-            close = bracket.upper <= bracket.lower * 1.001
-            words = "ends_close" if close else "ends"
-            if name == "shuffled" and not training.batches.equal and not training.batches.drop_last:
-                words = "ends_of_a_kind"
-            ends = say(words, low=low, high=high)
-            change = training.premises(name).change()
-            lines.append(say("otherwise", ends=ends, batches=training.words(name), change=change))
-    return tuple(lines)
-
-
-def _mechanism(training: Training) -> str:
-    known = training.batches
-    clip_norm = training.clip_norm
+def _mechanism(batches: Batches, clip_norm: float | None) -> str:
+    size = batches.batch_size
     return say(
         "dpsgd",
-        steps=known.steps,
-        batches=(
-            say("dpsgd_rate", rate=repr(known.rate))
-            if known.batch_size is None
-            else say("dpsgd_batches", batch_size=known.batch_size)
-        ),
-        records=known.records,
-        noise_multiplier=repr(known.noise_multiplier),
+        steps=batches.steps,
+        batches=say("dpsgd_rate", rate=repr(batches.rate)) if size is None else say("dpsgd_batches", batch_size=size),
+        records=batches.records,
+        noise_multiplier=repr(batches.noise_multiplier),
         norm=say("clip_norm") if clip_norm is None else say("clip_norm_known", norm=repr(clip_norm)),
     )
 
 
-def _command(training: Training, sampling: Sampling) -> str:
-    known = training.batches
+def _command(batches: Batches, clip_norm: float | None, delta: float, sampling: Sampling) -> str:
     return say(
         "command",
-        records=known.records,
-        batches=("" if known.batch_size is None else f" --batch-size {known.batch_size}")
-        + ("" if known.sampling_rate is None else f" --sampling-rate {known.sampling_rate!r}")
-        + (" --drop-last" if known.drop_last else ""),
-        steps=known.steps,
-        noise_multiplier=repr(known.noise_multiplier),
-        norm="" if training.clip_norm is None else f" --clip-norm {training.clip_norm!r}",
-        delta=repr(training.delta),
+        records=batches.records,
+        batches=("" if batches.batch_size is None else f" --batch-size {batches.batch_size}")
+        + ("" if batches.sampling_rate is None else f" --sampling-rate {batches.sampling_rate!r}")
+        + (" --drop-last" if batches.drop_last else ""),
+        steps=batches.steps,
+        noise_multiplier=repr(batches.noise_multiplier),
+        norm="" if clip_norm is None else f" --clip-norm {clip_norm!r}",
+        delta=repr(delta),
         sampling=sampling,
     )
