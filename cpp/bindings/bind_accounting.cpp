@@ -51,7 +51,7 @@ void bind_answer(door::Module& m) {
                                [](const Answer& self) {
                                    std::vector<std::tuple<std::string, double, double, std::size_t>> rows;
                                    for (const hs::contour::Tried& one : self.tried)
-                                       if (one.usable) rows.emplace_back(one.strategy, one.lower, one.upper, one.nodes);
+                                       if (one.usable) rows.emplace_back(one.name(), one.lower, one.upper, one.nodes);
                                    return rows;
                                })
         .def_property_readonly("pairs", &Answer::pairs_share)
@@ -80,6 +80,16 @@ void bind_queries(door::Module& m) {
                 return result;
             },
             py::arg("upper"));
+}
+
+// (the least bound of epsilon or delta by Renyi divergences, its order).
+std::pair<double, double> renyi_bound(const std::vector<double>& orders, const std::vector<double>& divergences,
+                                      bool for_epsilon, double value) {
+    if (orders.empty() || orders.size() != divergences.size())
+        throw std::invalid_argument("orders and divergences must be as many, and at least one");
+    const hs::accounting::RenyiBound found =
+        hs::accounting::least_renyi_bound(orders, divergences, {for_epsilon, value});
+    return {found.value, found.order};
 }
 
 // What an epoch of shuffled batches attains takes some ten milliseconds, a tenth of a second at
@@ -125,5 +135,7 @@ void bind_shuffled_batches(door::Module& m) {
 void bind_accounting(door::Module& m) {
     bind_answer(m);
     bind_queries(m);
+    m.def("renyi_bound", renyi_bound, py::arg("orders"), py::arg("divergences"), py::arg("for_epsilon"),
+          py::arg("value"));
     bind_shuffled_batches(m);
 }

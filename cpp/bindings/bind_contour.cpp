@@ -1,4 +1,4 @@
-#include <hockeystick/contour/ledger_contour.hpp>
+#include <hockeystick/contour/contour.hpp>
 #include <hockeystick/cumulant/sampled_gaussian.hpp>
 
 #include "active_kernels.hpp"
@@ -15,7 +15,7 @@ py::list tried(const hs::contour::StrategyLog& log) {
     py::list rows;
     for (const hs::contour::Tried& one : log) {
         const py::object bracket = one.usable ? py::object(py::make_tuple(one.lower, one.upper)) : py::none();
-        rows.append(py::make_tuple(one.strategy, bracket, one.nodes));
+        rows.append(py::make_tuple(one.name(), bracket, one.nodes));
     }
     return rows;
 }

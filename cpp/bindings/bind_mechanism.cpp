@@ -99,7 +99,6 @@ void bind_continuous(door::Module& m) {
     m.def("bounded_range", [](double range) { return steps::held(mechanism::bounded_range(range)); }, py::arg("range"));
     m.def("gaussian_mixture", of_weighted_shifts<mechanism::GaussianMixture>, py::arg("shifts"), py::arg("weights"));
     m.def("labelled_gaussian", of_weighted_shifts<mechanism::LabelledGaussian>, py::arg("shifts"), py::arg("weights"));
-    m.def("labelled_laplace", of_weighted_shifts<mechanism::LabelledLaplace>, py::arg("shifts"), py::arg("weights"));
 }
 
 void bind_discrete(door::Module& m) {

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-import hockeystick as hs
-import processes
+import compiled
 
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 UNIT = 2.0**-53
 PROGRAM = r"""
 #include <hockeystick/simd/loss_points.hpp>
@@ -60,8 +56,7 @@ def allowed(k: int, n: int, turn: float) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
-@pytest.mark.skipif(not Path(hs.get_include()).is_dir(), reason="an installation without headers for programs")
+@compiled.needs_compiler
 def test_sums_against_thirty_digits(tmp_path: Path) -> None:
     """Every node of every case, under the flags of the kernels and under none."""
     asked = cases()
@@ -69,15 +64,8 @@ def test_sums_against_thirty_digits(tmp_path: Path) -> None:
         f"{len(losses)} {nodes} {h!r}\n" + " ".join(x.hex() for x in [*losses.tolist(), *weights.tolist()])
         for losses, weights, h, nodes in asked
     ]
-    source, given = tmp_path / "sums.cpp", tmp_path / "cases"
-    source.write_text(PROGRAM, encoding="utf-8")
-    given.write_text("\n".join(lines), encoding="utf-8")
-    for flags in ([], ["-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]):
-        program = tmp_path / f"sums{len(flags)}"
-        processes.run([COMPILER, "-std=c++17", *flags, f"-I{hs.get_include()}", source, "-o", program], limit=300)
-        with given.open() as stdin:
-            printed = processes.run([program], limit=60, stdin=stdin).stdout.split()
-        numbers = iter(map(float.fromhex, printed))
+    for flags in ((), compiled.KERNEL_FLAGS):
+        numbers = iter(compiled.numbers_of(compiled.program(tmp_path, PROGRAM, *flags), lines))
         for losses, weights, h, nodes in asked:
             total, turn = weights.sum(), float((weights * abs(h * losses)).sum() / weights.sum())
             for k in range(1, nodes + 1):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-import hockeystick as hs
-import processes
+import compiled
 
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 PROGRAM = r"""
 #include <hockeystick/cumulant/loss_slices.hpp>
 
@@ -64,18 +60,12 @@ def losses_and_weights(case: Case, lower: float) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
-@pytest.mark.skipif(not Path(hs.get_include()).is_dir(), reason="an installation without headers for programs")
+@compiled.needs_compiler
 def test_transforms_stay_below_the_damping(tmp_path: Path) -> None:
     """From omega on, that of a slice with all below it and that of all below it are at most what is claimed at omega."""
-    source, program = tmp_path / "damping.cpp", tmp_path / "damping"
-    source.write_text(PROGRAM, encoding="utf-8")
-    processes.run([COMPILER, "-std=c++17", "-O2", f"-I{hs.get_include()}", source, "-o", program], limit=300)
     omegas = np.geomspace(1.0, 1e5, 21)
-    given = tmp_path / "cases"
-    given.write_text("\n".join(f"{s!r} {q!r} {x!r} {c!r} {w!r}" for s, q, x, c in cases() for w in omegas.tolist()))
-    with given.open() as stdin:
-        bounds = np.array([float.fromhex(w) for w in processes.run([program], limit=60, stdin=stdin).stdout.split()])
+    asked = [f"{s!r} {q!r} {x!r} {c!r} {w!r}" for s, q, x, c in cases() for w in omegas.tolist()]
+    bounds = np.array(compiled.numbers_of(compiled.program(tmp_path, PROGRAM, "-O2"), asked))
     assert (bounds <= 0.0).all()
     assert (bounds < -0.1).sum() > 100
     for case, bound in zip(cases(), bounds.reshape(-1, len(omegas)), strict=True):

@@ -66,6 +66,7 @@ def test_duality(mu: float, eps: float, fpr: float) -> None:
     np.testing.assert_allclose(gain, delta, rtol=1e-10)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("order", [0.5, 1.0, 2.0, 17.5])
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
 def test_rdp(mu: float, order: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -18,17 +17,9 @@ import processes
 import tables
 
 inf, nan = np.inf, np.nan
-
-
 DISTANCES = {"theta": hs.theta, "log_theta": hs.log_theta, "laplace_theta": hs.laplace_theta}
-
-
 PAIRS = {**DISTANCES, "theta_inverse": hs.theta_inverse, "gaussian_epsilon": hs.gaussian_epsilon}
-
-
 REAL_EPS = st.one_of(st.floats(-700, 700), st.floats(-1, 1), st.sampled_from([0.0, 1e-300, -1e-300, 1e-12, -1e-12]))
-
-
 SHIFT = st.floats(-12, 4).map(lambda k: 10.0**k)
 
 
@@ -47,22 +38,7 @@ def test_every_instruction_set(instruction_set: str) -> None:
     assert {name: m["worst"] for name, m in measured.items() if not m["worst"] <= 1} == {}
 
 
-@pytest.mark.parametrize("instruction_set", measure_accuracy.INSTRUCTION_SETS)
-def test_instruction_sets_agree(instruction_set: str) -> None:
-    """Each path gives the default path's value to within twice the error allowed."""
-    code = (
-        "import json, numpy as np, hockeystick as hs; rng = np.random.default_rng(0); r = np.exp(rng.uniform(-20, 5, 4000));"
-        "a = rng.uniform(-37, 37, 4000); print(json.dumps(hs.log_theta(np.clip(r * (a + r / 2), -700, 700), r).tolist()))"
-    )
-    runs = []
-    for forced in ({}, {"HOCKEYSTICK_ISA": instruction_set}):
-        environment = {k: v for k, v in os.environ.items() if k != "HOCKEYSTICK_ISA"} | forced
-        runs.append(processes.python(code, env=environment, check=False))
-    ours, theirs = (np.array(json.loads(run.stdout)) for run in runs)
-    assert np.all(np.abs(ours - theirs) <= 2 * np.maximum(4e-15 * np.abs(ours), 1e-14))
-
-
-@pytest.mark.parametrize("bad", ["v9", "V3", "avx2", " v3"])
+@pytest.mark.parametrize("bad", ["v9", " v3"])
 def test_unknown_instruction_set(bad: str) -> None:
     """A bogus HOCKEYSTICK_ISA stops the import with an error that names the variable and the value."""
     done = processes.python("import hockeystick", env=os.environ | {"HOCKEYSTICK_ISA": bad}, check=False)

@@ -7,8 +7,10 @@ import os
 import threading
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+import hockeystick as hs
 import hockeystick._core as core
 import processes
 
@@ -37,6 +39,7 @@ def numbers() -> str:
     return np.concatenate(results).tobytes().hex()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", SETS)
 def test_a_thread_computes_what_a_process_of_that_set_does(name: str) -> None:
     """Same bytes, also right after other sets have filled the caches that all threads share."""
@@ -47,6 +50,17 @@ def test_a_thread_computes_what_a_process_of_that_set_does(name: str) -> None:
         numbers()
     core.use_instruction_set(name)
     assert numbers() == expected
+
+
+def test_instruction_sets_agree() -> None:
+    """Each path gives the default path's value to within twice the error allowed."""
+    rng = np.random.default_rng(0)
+    r, a = np.exp(rng.uniform(-20, 5, 4000)), rng.uniform(-37, 37, 4000)
+    eps = np.clip(r * (a + r / 2), -700, 700)
+    ours = hs.log_theta(eps, r)
+    for name in SETS:
+        core.use_instruction_set(name)
+        assert np.all(np.abs(ours - hs.log_theta(eps, r)) <= 2 * np.maximum(4e-15 * np.abs(ours), 1e-14)), name
 
 
 def test_other_threads_keep_theirs() -> None:

@@ -14,21 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import compiled
 import effort
 import hockeystick as hs
 import processes
+from compiled import Bracket
 
 ROOT = Path(__file__).parents[2]
-FOLDER = Path(hs.get_include()).parent
-LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]
 double, size = ctypes.c_double, ctypes.c_size_t
 array = np.ctypeslib.ndpointer(np.float64, flags="C")
-
-
-class Bracket(ctypes.Structure):
-    """An hs_bracket."""
-
-    _fields_ = (("lower", double), ("upper", double))
+ONE, TWO = ("q", "log_q", "q_inv"), ("theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon")
 
 
 def test_the_storm_calls_everything():
@@ -41,36 +36,26 @@ def test_the_storm_calls_everything():
 @pytest.fixture(scope="module")
 def library():
     """Return the library with its signatures."""
-    loaded = ctypes.CDLL(str(LIBRARIES[0]))
-    loaded.hs_version.restype = loaded.hs_last_error_message.restype = ctypes.c_char_p
-    for name in ("q", "log_q", "q_inv"):
-        getattr(loaded, f"hs_{name}").argtypes = [double]
-        getattr(loaded, f"hs_{name}_batch").argtypes = [array, array, size]
-    for name in ("theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon"):
-        getattr(loaded, f"hs_{name}").argtypes = [double, double]
-    for name in ("theta", "log_theta", "laplace_theta"):
-        getattr(loaded, f"hs_{name}_batch").argtypes = [array, array, array, size]
-    for name in ("q", "log_q", "q_inv", "theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon"):
-        getattr(loaded, f"hs_{name}").restype = double
-    for name in ("dpsgd_delta", "dpsgd_epsilon", "shuffled_batches_delta", "shuffled_batches_epsilon"):
-        getattr(loaded, f"hs_{name}").argtypes = [double] * 4 + [ctypes.POINTER(Bracket)]
-    loaded.hs_dpsgd_noise_multiplier.argtypes = [double] * 4 + [ctypes.POINTER(double)]
-    loaded.hs_accountant_create.argtypes = [ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)]
-    loaded.hs_accountant_destroy.argtypes = [ctypes.c_void_p]
-    loaded.hs_accountant_destroy.restype = None
-    for name, numbers in [
-        ("gaussian", 2),
-        ("laplace", 2),
-        ("poisson_gaussian", 3),
-        ("poisson_laplace", 3),
-        ("approximate_dp", 3),
-        ("randomized_response", 3),
-    ]:
-        getattr(loaded, f"hs_accountant_{name}").argtypes = [ctypes.c_void_p] + [double] * numbers
-    loaded.hs_accountant_discrete.argtypes = [ctypes.c_void_p, array, array, size, double]
-    for name in ("delta", "epsilon"):
-        getattr(loaded, f"hs_accountant_{name}").argtypes = [ctypes.c_void_p, array, size, ctypes.POINTER(Bracket)]
-    return loaded
+    batches = {f"{name}_batch": [array, array, size] for name in ONE} | {
+        f"{name}_batch": [array, array, array, size] for name in TWO[:3]
+    }
+    ends = ("dpsgd_delta", "dpsgd_epsilon", "shuffled_batches_delta", "shuffled_batches_epsilon")
+    steps = {"gaussian": 2, "laplace": 2, "poisson_gaussian": 3, "poisson_laplace": 3, "approximate_dp": 3}
+    steps |= {"randomized_response": 3}
+    return compiled.library(
+        numbers=dict.fromkeys(ONE, 1) | dict.fromkeys(TWO, 2),
+        **batches,
+        **dict.fromkeys(ends, [double] * 4 + [ctypes.POINTER(Bracket)]),
+        dpsgd_noise_multiplier=[double] * 4 + [ctypes.POINTER(double)],
+        accountant_create=[ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)],
+        accountant_destroy=[ctypes.c_void_p],
+        **{f"accountant_{name}": [ctypes.c_void_p] + [double] * count for name, count in steps.items()},
+        accountant_discrete=[ctypes.c_void_p, array, array, size, double],
+        **{
+            f"accountant_{kind}": [ctypes.c_void_p, array, size, ctypes.POINTER(Bracket)]
+            for kind in ("delta", "epsilon")
+        },
+    )
 
 
 class Handle:
@@ -83,7 +68,7 @@ class Handle:
     def compose(self, kind, *arguments):
         """Compose, or raise what the library says."""
         if getattr(self.library, f"hs_accountant_{kind}")(self.pointer, *arguments) != 0:
-            raise ValueError(self.library.hs_last_error_message().decode())
+            raise ValueError(compiled.message(self.library))
         return self
 
     def ask(self, kind, *values):
@@ -91,7 +76,7 @@ class Handle:
         out = (Bracket * len(values))()
         status = getattr(self.library, f"hs_accountant_{kind}")(self.pointer, np.array(values), len(values), out)
         if status != 0:
-            raise ValueError(self.library.hs_last_error_message().decode())
+            raise ValueError(compiled.message(self.library))
         return [(bracket.lower, bracket.upper) for bracket in out]
 
     def __del__(self):
@@ -111,15 +96,13 @@ def test_versions(library):
     assert library.hs_accountant_destroy(None) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["q", "log_q", "q_inv", "theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon"]
-)
+@pytest.mark.parametrize("name", [*ONE, *TWO])
 def test_kernels(library, name):
     """Scalar kernels are the ufuncs to a few units in the last place, batch kernels exactly."""
     rng = np.random.default_rng(0)
     first = rng.uniform(0.01, 0.99, 200) if name == "q_inv" else rng.uniform(0.1, 3.0, 200)
     second = rng.uniform(1e-3, 0.3, 200)
-    arguments = [first] if name in ("q", "log_q", "q_inv") else [first, second]
+    arguments = [first] if name in ONE else [first, second]
     expected = getattr(hs, name)(*arguments)
     scalars = [getattr(library, f"hs_{name}")(*cell) for cell in zip(*(x.tolist() for x in arguments), strict=True)]
     assert scalars == pytest.approx(expected, rel=1e-13)
@@ -199,7 +182,7 @@ def test_dpsgd(library):
 SHUFFLED = [(0.5, 1000, 1), (1.0, 7, 3), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1), (2000.0, 2, 1), (0.3, 10**6, 1)]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(7)
 @pytest.mark.parametrize(("noise", "batches", "epochs"), SHUFFLED)
 def test_shuffled_batches(library, noise, batches, epochs):
     """Both ends of shuffled batches are those of the package."""
@@ -236,7 +219,7 @@ def test_refused_numbers(library, call, message):
     name, *numbers = call
     out = Bracket(7.0, 7.0)
     assert getattr(library, f"hs_{name}")(*numbers, ctypes.byref(out)) == 1
-    assert library.hs_last_error_message().decode() == message
+    assert compiled.message(library) == message
     assert (out.lower, out.upper) == (7.0, 7.0)
 
 
@@ -282,7 +265,7 @@ def test_threads(library):
         bad = Bracket()
         library.hs_dpsgd_delta(1.0, 0.1, 1, -float(k + 1), ctypes.byref(bad))
         found = handle.ask("epsilon", *np.logspace(-9, -2, 8))
-        return found, library.hs_last_error_message().decode()
+        return found, compiled.message(library)
 
     with ThreadPoolExecutor(4) as pool:
         for k, (found, message) in enumerate(pool.map(work, range(8))):
@@ -295,7 +278,7 @@ def test_threads(library):
 )
 def test_exported_symbols(library):
     """The library exports the functions of its header and nothing else, under a name with the ABI version."""
-    path = LIBRARIES[0]
+    path = compiled.LIBRARIES[0]
     header = (Path(hs.get_include()) / "hockeystick" / "c_api.h").read_text(encoding="utf-8")
     listing = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
     assert {line.split()[-1] for line in listing.splitlines()} == set(re.findall(r"\b(hs_\w+)\(", header))
@@ -330,7 +313,7 @@ for _ in range(calls):
 )
 def test_random_numbers_end_no_process(calls):
     """Scalar functions answer over the whole range of doubles, inside their domains with a number; none throws through C."""
-    processes.run([sys.executable, "-c", RANDOM_NUMBERS, str(LIBRARIES[0]), str(calls)], limit=600)
+    processes.run([sys.executable, "-c", RANDOM_NUMBERS, str(compiled.LIBRARIES[0]), str(calls)], limit=600)
 
 
 def test_largest_epsilon(library):

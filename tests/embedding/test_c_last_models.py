@@ -5,17 +5,15 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
+import compiled
 import hockeystick as hs
 from hockeystick import federated, last_iterate
 
-FOLDER = Path(hs.get_include()).parent
-LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]
-pytestmark = pytest.mark.skipif(not LIBRARIES, reason="no C library in this installation")
+pytestmark = compiled.needs_library
 double = ctypes.c_double
 SCHEDULES = ("constant", "cyclic", "stagewise", "continuous")  # in the order of their codes
 ROUNDING = 1e-11  # of mu and log delta 1e-12, in both libraries
@@ -24,13 +22,11 @@ ROUNDING = 1e-11  # of mu and log delta 1e-12, in both libraries
 @pytest.fixture(scope="module")
 def library():
     """Return the library with the signatures that are used here."""
-    loaded = ctypes.CDLL(str(LIBRARIES[0]))
-    loaded.hs_last_error_message.restype = ctypes.c_char_p
-    for name in ("gdp_delta", "gdp_epsilon", "gdp_trade_off"):
-        getattr(loaded, f"hs_{name}").argtypes, getattr(loaded, f"hs_{name}").restype = [double] * 2, double
-    loaded.hs_fedavg_gdp.argtypes = [ctypes.c_int32] + [double] * 8 + [ctypes.POINTER(double)]
-    loaded.hs_pnsgd_gaussian.argtypes = [double] * 9 + [ctypes.POINTER(double)]
-    return loaded
+    return compiled.library(
+        numbers=dict.fromkeys(("gdp_delta", "gdp_epsilon", "gdp_trade_off"), 2),
+        fedavg_gdp=[ctypes.c_int32] + [double] * 8 + [ctypes.POINTER(double)],
+        pnsgd_gaussian=[double] * 9 + [ctypes.POINTER(double)],
+    )
 
 
 def answer(library, name, *arguments):
@@ -38,7 +34,7 @@ def answer(library, name, *arguments):
     out = double(7.0)
     if getattr(library, f"hs_{name}")(*arguments, ctypes.byref(out)) != 0:
         assert out.value == 7.0
-        raise ValueError(library.hs_last_error_message().decode())
+        raise ValueError(compiled.message(library))
     return out.value
 
 

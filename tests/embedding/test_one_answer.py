@@ -6,24 +6,19 @@ C and C++ compose in the reverse order. They also ask with other rounding modes,
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import json
 import math
 import os
 import random
-import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
+import compiled
 import environments
-import hockeystick as hs
 import processes
 
 pytestmark = pytest.mark.slow
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-LIBRARIES = sorted(Path(hs.get_include()).parent.glob("lib/libhockeystick_c.*[0-9]*"))
 
 # kind -> (Python, C, C++), each of the numbers of one step; Poisson sampling is a kind of its own.
 DOORS = {
@@ -130,14 +125,9 @@ def by_python(environment):
 
 def by_c():
     """Return the brackets as the C library gives them, in this process."""
-
-    class Bracket(ctypes.Structure):
-        _fields_ = (("lower", ctypes.c_double), ("upper", ctypes.c_double))
-
-    library = ctypes.CDLL(str(LIBRARIES[0]))
-    found = []
+    library, found = compiled.library(), []
     for steps, delta in LEDGERS:
-        handle, out = ctypes.c_void_p(), Bracket()
+        handle, out = ctypes.c_void_p(), compiled.Bracket()
         assert library.hs_accountant_create(0, ctypes.byref(handle)) == 0
         for kind, numbers, count in reversed(steps):
             extra = [1.0] if kind.startswith("discrete_") else []
@@ -162,17 +152,12 @@ def by_cpp(folder):
         )
         for steps, delta in LEDGERS
     ]
-    source, program = folder / "ledgers.cpp", folder / "ledgers"
-    source.write_text(IN_CPP.format(body="\n".join(blocks)), encoding="utf-8")
-    include = hs.get_include()
-    flags = ["-std=c++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-pthread"]
-    paths = [f"-I{include}", "-isystem", f"{include}/hockeystick/pocketfft"]
-    processes.run([COMPILER, *flags, *paths, source, "-o", program], limit=600)
+    program = compiled.program(folder, IN_CPP.format(body="\n".join(blocks)), *compiled.KERNEL_FLAGS)
     words = [[str(mode), flush] for mode in range(4) for flush in "01"]
     return [[exact(line) for line in processes.run([program, *w], limit=300).stdout.splitlines()] for w in words]
 
 
-@pytest.mark.skipif(not LIBRARIES, reason="no C library in this installation")
+@compiled.needs_library
 def test_c_and_python_are_one():
     """The C library chooses the best instruction set, as Python does."""
     expected = by_python(dict(os.environ))
@@ -183,8 +168,7 @@ def test_c_and_python_are_one():
         assert found == expected, (rounding, flush)
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
-@pytest.mark.skipif(importlib.util.find_spec("pythran") is None, reason="no pocketfft")
+@compiled.needs_compiler
 def test_cpp_and_python_are_one(tmp_path):
     """A program that includes the headers is compiled for the baseline: what Python does where it is told to."""
     expected = by_python(os.environ | {"HOCKEYSTICK_ISA": "portable"})

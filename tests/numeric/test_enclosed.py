@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+import effort
 from hockeystick import _core
 
 
@@ -22,7 +23,7 @@ def is_enclosed(x, y):
 def test_quotient_encloses(lowest):
     """Sums of two doubles of all sizes, denormal ones too; the error is a few units of the 104th bit, or of 2^-1070."""
     rng = random.Random(lowest)
-    for _ in range(4000):
+    for _ in range(effort.at_night(4000, by_day=1000)):
         size = rng.uniform(lowest, 800)  # of the divisor; the quotient stays below 2^200
         y = math.ldexp(rng.uniform(1, 2), int(size))
         x = math.ldexp(rng.uniform(-2, 2), int(rng.uniform(max(lowest, size - 300), min(size + 200, 1000))))

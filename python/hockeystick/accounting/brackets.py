@@ -81,7 +81,8 @@ class Explanation:
     assumptions : tuple of str
         What must be true of the algorithm for the number to hold.
     tried : tuple of str
-        What the contour engine tried in the winning direction, in order, and what each gave; empty where it was not asked.
+        What was tried in the winning direction, in order: strategies of the contour engine with what each gave, and whatever
+        else moved an end, with the ends from then on.
     """
 
     bracket: Bracket

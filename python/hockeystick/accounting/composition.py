@@ -51,7 +51,7 @@ class Answer(NamedTuple):
     shares: Mapping[str, float]  # relative errors of delta by their origin; empty if the method does not tell them
     direction: str = ""
     log_delta: float | None = None  # upper end of log delta, if the engine knows it even where delta underflows
-    tried: tuple[str, ...] = ()  # what the contour engine tried, in order
+    tried: tuple[str, ...] = ()  # what the engine tried, in order
 
 
 class _Held:
@@ -243,7 +243,10 @@ class Composition:
             shares = {"rounding": max(width - answer.pairs, 0.0)}
         if answer.pairs > 0.0:
             shares["pairs"] = answer.pairs
-        tried = tuple(f"{name}, {nodes} nodes, [{lower!r}, {upper!r}]" for name, lower, upper, nodes in answer.tried)
+        tried = tuple(
+            f"{name}{f', {nodes} nodes' if nodes else ''}, [{lower!r}, {upper!r}]"
+            for name, lower, upper, nodes in answer.tried
+        )
         return Answer(answer.lower, answer.upper, method, shares, self._direction(answer), log_upper, tried)
 
     def _direction(self, answer: core.Answer) -> str:

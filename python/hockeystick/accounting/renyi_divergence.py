@@ -1,6 +1,6 @@
 """Renyi divergences of a ledger: those of its pairs, and those by which some mechanisms are known, add up; delta and epsilon from them.
 
-The conversion of divergences is in `_numeric.renyi_conversion`. Where nothing holds with probability f, the laws of the output are
+`_core.renyi_bound` converts divergences. Where nothing holds with probability f, the laws of the output are
 P = (1 - f) P' + f P'' and Q = (1 - f) Q' + f Q'', and the divergences are those of P' and Q'. For every event,
 P <= (1 - f) P' + f <= (1 - f)(e^eps Q' + delta') + f <= e^eps Q + (1 - f) delta' + f, so that (eps, delta') of P' and Q' is (eps, (1 - f) delta' + f) of P and Q. Steps j fail with probability f_j, also if each is chosen by what
 the earlier ones released: their densities are at least the product of 1 - f_j times those of steps that did not fail, so that
@@ -15,9 +15,9 @@ from functools import lru_cache, singledispatch
 
 import numpy as np
 
+import hockeystick._core as core
 from hockeystick._checks import Array
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.renyi_conversion import least_delta, least_epsilon
 from hockeystick._numeric.rounding import DOWN, FUNCTIONS, LONG_SUM, UP
 from hockeystick.mechanisms.base import ORDERS, Adjacency, Mechanism, plain
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
@@ -82,8 +82,8 @@ def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: boo
     if for_epsilon:
         if value < failure:
             return math.inf, ORDERS[-1]
-        return least_epsilon(np.array(ORDERS), divergences, without_failure(value, failure))
-    delta, order = least_delta(np.array(ORDERS), divergences, value)
+        return core.renyi_bound(ORDERS, divergences, True, without_failure(value, failure))
+    delta, order = core.renyi_bound(ORDERS, divergences, False, value)
     return with_failure(delta, failure), order
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+import hockeystick._core as core
 from hockeystick._checks import STRICT, Array, probability_scalar, real, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
-from hockeystick._numeric.renyi_conversion import least_epsilon
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
 from hockeystick.kernels import log_q, q, q_inv
 from hockeystick.mechanisms.base import ORDERS
@@ -198,8 +198,8 @@ def votes_epsilon(votes: ArrayLike, noise: float, delta: float) -> DataDependent
     orders = np.array(ORDERS)
     divergences = votes_renyi(votes, noise, orders)
     queries = np.atleast_2d(np.asarray(votes)).shape[0]
-    epsilon, order = least_epsilon(orders, divergences, delta)
-    guaranteed = least_epsilon(orders, queries * orders / noise**2 * (1.0 + SHORT_SUM), delta)[0]
+    epsilon, order = core.renyi_bound(orders, divergences, True, delta)
+    guaranteed = core.renyi_bound(orders, queries * orders / noise**2 * (1.0 + SHORT_SUM), True, delta)[0]
     return DataDependentEpsilon(min(epsilon, guaranteed), delta, guaranteed, order)
 
 

@@ -13,8 +13,8 @@
 #include <hockeystick/accounting/closed_forms.hpp>
 #include <hockeystick/accounting/question.hpp>
 #include <hockeystick/accounting/steps.hpp>
+#include <hockeystick/contour/contour.hpp>
 #include <hockeystick/contour/contour_cache.hpp>
-#include <hockeystick/contour/ledger_contour.hpp>
 #include <hockeystick/loss/bounded_range_steps.hpp>
 
 namespace hockeystick::accounting {

@@ -10,6 +10,7 @@
 //   Renyi.            Divergences of one order add up, and bound delta and epsilon (RenyiCap).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -97,7 +98,9 @@ inline double dominating_shift(const Steps& steps) {
     return composed_shift(steps, [](const Pair& pair) { return pair.dominating_shift(); }) * up;
 }
 
-inline constexpr double rounding_of_tails = 1.0 + 1e-9;  // more than the tails' formulas err by
+namespace sound {
+inline constexpr double of_tails = 1.0 + 1e-9;  // more than the tails' formulas err by
+}  // namespace sound
 
 // An upper bound of delta(eps) for eps just below the largest loss, where grids of losses are too
 // coarse; infinity elsewhere. With g = largest loss - eps, it is
@@ -110,10 +113,10 @@ inline double near_largest_loss(const Steps& steps, const AllStepBounds& bounds,
     for (std::size_t j = 0; j < steps.size(); ++j) {
         const double highest = bounds[j].largest_loss.lower;
         const double from = highest - gap - eight_roundings * std::fabs(highest);
-        near *= std::pow(min(bounds[j].loss->masses(from).p_above * rounding_of_tails, 1.0), steps[j].count);
+        near *= std::pow(min(bounds[j].loss->masses(from).p_above * sound::of_tails, 1.0), steps[j].count);
     }
     // The product may underflow, but it is not 0.
-    return min(-std::expm1(-gap) * near * rounding_of_tails + smallest_positive + all.infinite_mass.upper, 1.0);
+    return min(-std::expm1(-gap) * near * sound::of_tails + smallest_positive + all.infinite_mass.upper, 1.0);
 }
 
 // A loss, nearly the largest, that one step exceeds with a probability of at least `share`: for
@@ -145,9 +148,9 @@ inline double epsilon_near_largest_loss(const Steps& steps, const AllStepBounds&
         const double error = bounded ? (largest.upper - largest.lower) * up : sixteen_roundings * (from + 1.0);
         const double least = error > 0.0 ? std::nextafter(from - error, -infinity) : from;
         sum = sum + exact_product(steps[j].count, least);
-        mass *= std::pow(bounds[j].loss->masses(from).p_above / rounding_of_tails, steps[j].count);
+        mass *= std::pow(bounds[j].loss->masses(from).p_above / sound::of_tails, steps[j].count);
     }
-    mass /= rounding_of_tails;
+    mass /= sound::of_tails;
     if (!(delta < mass)) return 0.0;
     return max((lower_end(sum) + std::log1p(-(delta / mass) * up) * up) * down, 0.0);
 }
@@ -158,14 +161,49 @@ inline double epsilon_near_largest_loss(const Steps& steps, const AllStepBounds&
 //   log delta <= (a-1) (D - eps + log(1 - 1/a)) - log a,
 //   epsilon   <= D + log(1 - 1/a) - (log delta + log a)/(a-1).
 //
+struct RenyiBound {
+    double value, order;
+};
+
+// The bound of epsilon, or of log delta, that a divergence of this order gives, rounded up.
+inline double renyi_bound_at(double order, double divergence, const Question& question) {
+    const double less = order - 1.0, log_share = std::log1p(-1.0 / order);
+    double parts[] = {divergence, log_share, -question.value, -std::log(order) / less};
+    if (question.for_epsilon) parts[2] = -std::log(question.value) / less;
+    double sum = 0.0, size = 0.0;
+    for (const double part : parts) sum += part, size += std::fabs(part);
+    sum += sixteen_roundings * size;
+    return question.for_epsilon ? sum : less * sum;
+}
+
+// Epsilon or delta of that.
+inline double renyi_answer(double bound, const Question& question) {
+    return question.for_epsilon ? max(bound, 0.0) : min(std::exp(bound) * up + smallest_positive, 1.0);
+}
+
+// The least upper end by divergences of several orders, of what is known by them alone.
+inline RenyiBound least_renyi_bound(const std::vector<double>& orders, const std::vector<double>& divergences,
+                                    const Question& question) {
+    const auto above_zero = [](double divergence) { return divergence != 0.0; };
+    if (std::none_of(divergences.begin(), divergences.end(), above_zero)) return {0.0, orders.front()};
+    if (!question.for_epsilon && question.value == infinity) {  // infinite losses may have any probability
+        const auto finite = [](double divergence) { return divergence < infinity; };
+        return {std::any_of(divergences.begin(), divergences.end(), finite) ? 0.0 : 1.0, orders.back()};
+    }
+    if (question.for_epsilon && question.value == 0.0) return {infinity, orders.back()};
+    RenyiBound best{infinity, orders.front()};
+    for (std::size_t j = 0; j < orders.size(); ++j) {
+        const double found = renyi_answer(renyi_bound_at(orders[j], divergences[j], question), question);
+        if (found < best.value) best = {found, orders[j]};
+    }
+    return best;
+}
+
 // (a-1) D is convex in a, so the first bound is too, and the second has one valley. A
 // golden-section search of log(a-1) finds a good order; whichever it finds, the bound holds. It
 // tries integers last, where sampled steps have their sharpest closed forms.
 //
 // Cost: some twenty divergences of each step, from microseconds to ten milliseconds.
-struct RenyiBound {
-    double value, order;
-};
 
 class RenyiCap {
   public:
@@ -189,8 +227,7 @@ class RenyiCap {
         }
         const double near = std::floor(best_.order);
         if (near >= 2.0 && near <= most_integers) try_order(near), try_order(near + 1.0);
-        best_.value =
-            question_.for_epsilon ? max(best_.value, 0.0) : min(std::exp(best_.value) * up + smallest_positive, 1.0);
+        best_.value = renyi_answer(best_.value, question_);
         return best_;
     }
 
@@ -204,15 +241,8 @@ class RenyiCap {
         return sum * (1.0 + unit_roundoff * (2.0 * static_cast<double>(steps_.size()) + 8.0));
     }
 
-    // The bound of this order, of epsilon or of log delta.
     double try_order(double order) {
-        const double less = order - 1.0, d = divergence(order), log_share = std::log1p(-1.0 / order);
-        double parts[] = {d, log_share, -question_.value, -std::log(order) / less};
-        if (question_.for_epsilon) parts[2] = -std::log(question_.value) / less;
-        double sum = 0.0, size = 0.0;
-        for (const double part : parts) sum += part, size += std::fabs(part);
-        sum += sixteen_roundings * size;
-        const double bound = question_.for_epsilon ? sum : less * sum;
+        const double bound = renyi_bound_at(order, divergence(order), question_);
         if (bound < best_.value) best_ = {bound, order};
         return bound;
     }

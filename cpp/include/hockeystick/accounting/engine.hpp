@@ -2,16 +2,10 @@
 // grids of DP-SGD all ask this one.
 //
 // The probability that a step reveals the data set is factored out first (accounting/revealed.hpp).
-// For the rest it tries, in this order:
+// For the rest, `Engine::of_direction` has the list of all that may bracket or move an end, in order:
+// closed forms, the contour engine, jumps, discretised losses, then what raises a lower end and what
+// caps an upper end. docs/core/accounting.md has the table ("The list").
 //
-//   1. nothing composed: 0;
-//   2. one step: its exact formula (all Gaussian steps are merged into one);
-//   3. an eps beyond the largest loss, or a delta above the total variation: a closed form;
-//   4. the contour engine, if every pair has a cumulant;
-//   5. discretised privacy losses, if the contour's bracket is not narrow.
-//
-// Last, the bounds of accounting/closed_forms.hpp cap the upper end, by Renyi divergences where it
-// may be loose. Where the bracket is still wide, so do the upper ends of larger sampling rates.
 // Each direction is answered alone, and the larger upper end counts. The engine stops work on the
 // second direction as soon as that is shown to leak no more than the first.
 //
@@ -38,143 +32,45 @@
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
-// The answers of closed forms about one direction: exact ones, and upper ends that cap what an
-// engine says. accounting/closed_forms.hpp has the formulas.
+namespace tune {
+inline constexpr double rough = 1.0;          // a relative width that any bracket meets
+inline constexpr int most_larger_rates = 32;  // a factor of 256
+inline constexpr double much_work = 5e8;      // points visited: half a second
+inline constexpr std::size_t max_kept = 2;    // compositions: one for upper ends, one for lower ends
+inline constexpr double no_double = 1e-320;   // a delta below is 0 but for its logarithm
+}  // namespace tune
 
-// The exact formula of a single step.
-inline void answer_one_step(const CachedBracket& steps, Direction direction, const Question& question, Answer& answer) {
-    const auto ask = [&](const CountedPair& step) {
-        const OneStep one(step.pair->loss(direction));
-        return question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
-    };
-    const CountedPair& only = steps.above.steps()[0];
-    const Interval above = ask(only);
-    answer.lower = above.lower, answer.upper = above.upper;
-    answer.method = only.pair->is_gaussian() ? Method::gaussian : Method::one_step;
-    if (steps.one_law_for_both_ends()) return;
-    answer.gap_is_numerical = steps.gap_is_numerical();
-    answer.dominating_lower = above.lower;
-    const Steps& below = steps.below ? steps.below->steps() : Steps{};
-    answer.lower = below.empty() ? 0.0 : infinity, answer.attained_upper = below.size() > 1 ? infinity : 0.0;
-    for (const CountedPair& step : below) {
-        const Interval attained = ask(step);
-        answer.lower = min(answer.lower, attained.lower);
-        answer.attained_upper = max(answer.attained_upper, attained.upper);
+// One direction of a question, and what is known of its answer.
+struct Search {
+    const CachedBracket& steps;
+    const Direction direction;
+    const Question& question;
+    const Options& options;
+    const double other_upper;  // the upper end of the other direction, 0 if this one is asked first
+    Answer best{};
+    enum class State { open, exact, closed } state = State::open;  // exact: by a closed form
+    double shift = infinity;                                       // of one Gaussian step that dominates all
+    double cap = infinity;                                         // of delta
+
+    bool open() const { return state == State::open; }
+    // Whether bounds by closed forms and by other engines may be added to what was asked for.
+    bool by_any() const { return open() && options.engine == EngineChoice::best; }
+    bool by_contour() const { return open() && options.engine != EngineChoice::pld; }
+    bool wants_more() const {
+        return open() && !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper;
     }
-    if (answer.method == Method::one_step) answer.method = Method::one_step_between_pairs;
-}
 
-// Limits whose upper ends are those of the steps above, and whose lower ends hold for those below.
-inline Limits limits(const CachedBracket& steps, Direction direction) {
-    Limits limit = steps.above.limits(direction);
-    if (steps.one_law_for_both_ends()) return limit;
-    const Limits least = steps.below ? steps.below->limits(direction) : Limits{{0.0, 0.0}, {0.0, 0.0}};
-    limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
-    limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
-    return limit;
-}
-
-// Fills in the answer by a closed form. False if none is exact; the upper end may then be known.
-inline bool answer_exactly(const CachedBracket& steps, Direction direction, const Question& question,
-                           const Options& options, Answer& answer) {
-    const Steps& above = steps.above.steps();
-    if (options.engine == EngineChoice::best && above.size() == 1 && above[0].count == 1.0) {
-        answer_one_step(steps, direction, question, answer);
-        return true;
+    // The steps for the lower end; null if nothing is composed below.
+    CachedComposition* attained() const { return steps.one_for_both_ends ? &steps.above : steps.below; }
+    double value() const { return question.value; }
+    void set(double lower, double upper, Method method) {
+        best.lower = lower, best.upper = upper, best.method = method;
+        state = State::exact;
     }
-    const auto set = [&](double lower, double upper, Method method) {
-        answer.lower = lower, answer.upper = upper, answer.method = method;
-        return true;
-    };
-    const Limits limit = limits(steps, direction);
-    if (!question.for_epsilon) {
-        if (question.value < limit.largest_loss.upper && question.value < infinity) return false;
-        return set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
-    }
-    if (question.value < limit.infinite_mass.lower) return set(infinity, infinity, Method::infinite_mass);
-    if (question.value == 0.0)
-        return set(max(limit.largest_loss.lower, 0.0),
-                   limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
-                   Method::largest_loss);
-    if (question.value >= steps.above.total_variation(direction)) return set(0.0, 0.0, Method::total_variation);
-    const bool bounded = limit.largest_loss.upper < infinity && limit.infinite_mass.upper == 0.0;
-    if (options.engine == EngineChoice::best && bounded)
-        answer.upper = max(limit.largest_loss.upper, 0.0), answer.method = Method::largest_loss;
-    return false;  // the upper end may be known now: epsilon is at most the largest loss
-}
-
-// The smaller upper bound of delta by total variation and by the noise without sampling. Bounds
-// of epsilon are left to `capped`.
-inline double smallest_cap(CachedComposition& steps, Direction direction, const Question& question, double shift) {
-    if (question.for_epsilon) return infinity;
-    const double by_variation = steps.total_variation(direction);
-    if (!(shift < infinity && shift > 0.0)) return by_variation;
-    return min(by_variation, gaussian_step(shift).delta(question.value).upper);
-}
-
-// `best`, whose ends may pass each other by their rounding.
-inline Answer with_ends_in_order(Answer best) {
-    best.lower = min(best.lower, best.upper);
-    return best;
-}
-
-// Raises the lower end of epsilon by the bound near the largest loss, where it is not narrow.
-inline void lower_end_from_largest_loss(Answer& best, const CachedBracket& steps, Direction direction,
-                                        const Question& question) {
-    CachedComposition* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
-    if (attained && !best.narrow(question))
-        best.lower = max(best.lower, attained->epsilon_near_largest_loss(direction, question.value));
-}
-
-// Raises the lower end to what one step alone leaks, where the bracket is wide: who sees all
-// releases may look at that step's only, and no processing raises the divergence.
-inline void lower_end_from_one_step(Answer& best, const CachedBracket& steps, Direction direction,
-                                    const Question& question) {
-    const CachedComposition* const attained = steps.one_for_both_ends ? &steps.above : steps.below;
-    if (!attained || best.settled(question)) return;
-    for (const CountedPair& step : attained->steps()) {
-        const OneStep one(step.pair->loss(direction));
-        const Interval alone = question.for_epsilon ? one.epsilon(question.value) : one.delta(question.value);
-        best.lower = max(best.lower, alone.lower);
-    }
-}
-
-// `best` with ends moved to the closed forms' bounds; `cap` is that of delta.
-inline Answer capped(Answer best, const CachedBracket& steps, Direction direction, const Question& question,
-                     double shift, double cap) {
-    const auto lower_to = [&best](double upper, Method method) {
+    void lower_to(double upper, Method method) {
         if (upper < best.upper) best.upper = upper, best.method = method;
-    };
-    if (!question.for_epsilon) {
-        lower_to(cap, shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
-        if (!best.narrow(question))
-            lower_to(steps.above.near_largest_loss(direction, question.value), Method::near_largest_loss);
-        return with_ends_in_order(std::move(best));
     }
-    if (shift < infinity && shift > 0.0) {
-        const OneStep whole = gaussian_step(shift);
-        const bool no_help = best.upper < infinity && whole.delta(best.upper).lower > question.value;
-        if (!no_help) lower_to(whole.epsilon(question.value).upper, Method::gaussian_without_sampling);
-    }
-    return with_ends_in_order(std::move(best));
-}
-
-// `best` with its upper end lowered to that of Renyi divergences, where the engines' end is not
-// sharp or a pair leaks more in composition than the mechanism does. A contour's end is at most
-// Chernoff's bound, which is sharper.
-inline Answer capped_by_renyi(Answer best, const CachedBracket& steps, Direction direction, const Question& question) {
-    const Steps& above = steps.above.steps();
-    const auto is_loose = [](const CountedPair& step) { return step.pair->composes_loosely(); };
-    const bool served = best.sharp(question) || best.method == Method::contour;
-    if (served && std::none_of(above.begin(), above.end(), is_loose)) return best;
-    const RenyiBound bound = renyi_bound(above, direction, question);
-    if (bound.value < best.upper) best.upper = bound.value, best.order = bound.order, best.method = Method::renyi;
-    if (const BoundedRangeSteps* worst = steps.above.range_steps()) {
-        const double upper = question.for_epsilon ? worst->epsilon(question.value) : worst->delta(question.value);
-        if (upper < best.upper) best.upper = upper, best.method = Method::adaptive_range;
-    }
-    return with_ends_in_order(std::move(best));
-}
+};
 
 // A function that runs `body`, which may take seconds and stops soon after `stop` becomes true.
 using LongJob = std::function<void(const std::function<void(const std::atomic<bool>& stop)>& body)>;
@@ -237,11 +133,6 @@ class Engine {
     void release() { evict(0); }
 
   private:
-    static constexpr double rough = 1.0;          // a relative width that any bracket meets
-    static constexpr int most_larger_rates = 32;  // a factor of 256
-    static constexpr double much_work = 5e8;      // points visited: half a second
-    static constexpr std::size_t max_kept = 2;    // compositions: one for upper ends, one for lower ends
-
     std::vector<Answer> answers_of_all(const BracketingSteps& steps, const Question& question, const Options& options) {
         if (!discloses(steps.above) && !discloses(steps.below)) return concealed_answers(steps, question, options);
         return answers_beside_revealed(steps, question, options.upper_only,
@@ -283,75 +174,239 @@ class Engine {
         return found;
     }
 
-    // One direction's answer. `other_upper` is the upper end of the other direction, 0 if this one
-    // is asked first.
+    // One way to a bracket, or to a better end: what it is called in the log of what was tried, when
+    // it applies, and what it does to the answer.
+    struct Entry {
+        const char* name;
+        bool (*applies)(const Search&);
+        void (Engine::*bracket)(Search&);
+    };
+
+    // One direction's answer: walks the list.
     Answer of_direction(const CachedBracket& steps, Direction direction, const Question& question,
                         const Options& options, double other_upper) {
-        Answer best;
-        best.upper = question.largest_answer();
-        if (options.engine != EngineChoice::pld && answer_exactly(steps, direction, question, options, best)) {
-            if (options.engine == EngineChoice::best)
-                lower_end_from_composition(best, steps, direction, question, options);
-            return best;
-        }
-        const bool with_caps = options.engine == EngineChoice::best;
-        const double shift = with_caps ? dominating_shift(steps.above.steps()) : infinity;
-        const double cap = with_caps ? smallest_cap(steps.above, direction, question, shift) : infinity;
-        const bool only_log_delta = cap < 1e-320 && !question.for_epsilon;  // 0 up to rounding
-        if (only_log_delta && (options.engine == EngineChoice::pld || !steps.above.has_contour())) {
-            best.upper = cap, best.method = Method::total_variation;
-            return best;
-        }
-        if (options.engine != EngineChoice::pld)
-            best = both_ends(std::move(best), steps, steps.one_law_for_both_ends(),
-                             [&](CachedComposition& side) { return by_contour(side, direction, question, options); });
-        if (with_caps && question.for_epsilon) lower_end_from_largest_loss(best, steps, direction, question);
-        const auto wants_more = [&] {
-            return !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper;
+        static constexpr Entry entries[] = {
+            {"closed form", [](const Search& s) { return s.by_contour(); }, &Engine::by_closed_form},
+            {"all steps below", [](const Search& s) { return s.state == Search::State::exact; },
+             &Engine::raise_to_composition},
+            {"total variation", [](const Search& s) { return s.open(); }, &Engine::find_caps},
+            {"contour", [](const Search& s) { return s.by_contour(); }, &Engine::by_contour},
+            {"near the largest loss", [](const Search& s) { return s.by_any() && s.question.for_epsilon; },
+             &Engine::raise_near_largest_loss},
+            {"number of large losses", [](const Search& s) { return s.by_any() && s.wants_more(); }, &Engine::by_jumps},
+            {"discretised losses",
+             [](const Search& s) { return s.wants_more() && s.options.engine != EngineChoice::contour; },
+             &Engine::by_losses},
+            {"one step alone", [](const Search& s) { return s.by_any() && !s.options.upper_only; },
+             &Engine::raise_to_one_step},
+            {"noise without sampling, total variation", [](const Search& s) { return s.by_any(); },
+             &Engine::lower_to_caps},
+            {"near the largest loss", [](const Search& s) { return s.by_any() && !s.question.for_epsilon; },
+             &Engine::lower_near_largest_loss},
+            {"Renyi divergences", [](const Search& s) { return s.by_any() && s.best.upper > s.other_upper; },
+             &Engine::lower_to_renyi},
+            // A search asks many questions, for which more is too slow.
+            {"larger sampling rates",
+             [](const Search& s) { return s.by_any() && std::isnan(s.options.threshold) && s.wants_more(); },
+             &Engine::lower_to_larger_rates},
         };
-        if (with_caps && wants_more()) {
-            const double known = best.upper;
-            best = both_ends(std::move(best), steps, steps.one_for_both_ends, [&](CachedComposition& side) {
-                return by_jump_expansion(side.steps(), direction, question, known, *kernels_, work_);
-            });
+        Search s{steps, direction, question, options, other_upper};
+        s.best.upper = question.largest_answer();
+        contour::StrategyLog tried;
+        for (const Entry& entry : entries) {
+            if (!entry.applies(s)) continue;
+            const double lower = s.best.lower, upper = s.best.upper;
+            (this->*entry.bracket)(s);
+            if (options.upper_only) continue;
+            const bool moved = s.best.lower != lower || s.best.upper != upper;
+            if (moved && s.best.tried.empty())
+                s.best.tried.push_back({entry.name, false, true, s.best.lower, s.best.upper});
+            tried.insert(tried.end(), s.best.tried.begin(), s.best.tried.end());
+            s.best.tried.clear();
         }
-        if (options.engine != EngineChoice::contour && wants_more())
-            best = by_losses(std::move(best), steps, direction, question, other_upper);
-        if (with_caps && !options.upper_only) lower_end_from_one_step(best, steps, direction, question);
-        if (with_caps) best = capped(std::move(best), steps, direction, question, shift, cap);
-        if (with_caps && best.upper > other_upper) best = capped_by_renyi(std::move(best), steps, direction, question);
-        if (with_caps) {
-            const bool searching = !std::isnan(options.threshold);  // many questions, for which more is too slow
-            if (!searching && wants_more()) cap_by_larger_rates(best, steps.above.steps(), direction, question);
-            return best;
-        }
-        if (best.method == Method::none && options.engine == EngineChoice::contour)
+        s.best.tried = std::move(tried);
+        if (s.by_any()) s.best.lower = min(s.best.lower, s.best.upper);  // ends may pass each other by their rounding
+        if (s.best.method != Method::none || options.engine == EngineChoice::best) return std::move(s.best);
+        if (options.engine == EngineChoice::contour)
             throw std::invalid_argument("engine='contour' has no answer for this composition at " +
                                         shortest_text(question.value) + "; use engine='auto'");
-        if (best.method == Method::none)
-            best.method = Method::pld;  // not asked: the other direction's end is the maximum
-        return best;
+        s.best.method = Method::pld;  // not asked: the other direction's end is the maximum
+        return std::move(s.best);
+    }
+
+    // The exact formula of one step, and what closed forms say beyond the largest loss and above the
+    // total variation (accounting/closed_forms.hpp).
+    void by_closed_form(Search& s) {
+        const Steps& above = s.steps.above.steps();
+        if (s.options.engine == EngineChoice::best && above.size() == 1 && above[0].count == 1.0) return by_one_step(s);
+        const Limits limit = limits(s);
+        if (!s.question.for_epsilon) {
+            if (s.value() < limit.largest_loss.upper && s.value() < infinity) return;
+            return s.set(limit.infinite_mass.lower, limit.infinite_mass.upper, Method::beyond_largest_loss);
+        }
+        if (s.value() < limit.infinite_mass.lower) return s.set(infinity, infinity, Method::infinite_mass);
+        if (s.value() == 0.0)
+            return s.set(max(limit.largest_loss.lower, 0.0),
+                         limit.infinite_mass.upper > 0.0 ? infinity : max(limit.largest_loss.upper, 0.0),
+                         Method::largest_loss);
+        if (s.value() >= s.steps.above.total_variation(s.direction)) return s.set(0.0, 0.0, Method::total_variation);
+        const bool bounded = limit.largest_loss.upper < infinity && limit.infinite_mass.upper == 0.0;
+        if (s.options.engine == EngineChoice::best && bounded)
+            s.best.upper = max(limit.largest_loss.upper, 0.0), s.best.method = Method::largest_loss;
+    }
+
+    void by_one_step(Search& s) {
+        const auto ask = [&](const CountedPair& step) { return alone(step, s); };
+        const CountedPair& only = s.steps.above.steps()[0];
+        const Interval above = ask(only);
+        s.set(above.lower, above.upper, only.pair->is_gaussian() ? Method::gaussian : Method::one_step);
+        if (s.steps.one_law_for_both_ends()) return;
+        Answer& answer = s.best;
+        answer.gap_is_numerical = s.steps.gap_is_numerical();
+        answer.dominating_lower = above.lower;
+        const Steps& below = s.steps.below ? s.steps.below->steps() : Steps{};
+        answer.lower = below.empty() ? 0.0 : infinity, answer.attained_upper = below.size() > 1 ? infinity : 0.0;
+        for (const CountedPair& step : below) {
+            const Interval attained = ask(step);
+            answer.lower = min(answer.lower, attained.lower);
+            answer.attained_upper = max(answer.attained_upper, attained.upper);
+        }
+        if (answer.method == Method::one_step) answer.method = Method::one_step_between_pairs;
+    }
+
+    static Interval alone(const CountedPair& step, const Search& s) {
+        const OneStep one(step.pair->loss(s.direction));
+        return s.question.for_epsilon ? one.epsilon(s.value()) : one.delta(s.value());
+    }
+
+    // Limits whose upper ends are those of the steps above, and whose lower ends hold for those
+    // below.
+    static Limits limits(const Search& s) {
+        Limits limit = s.steps.above.limits(s.direction);
+        if (s.steps.one_law_for_both_ends()) return limit;
+        const Limits least = s.steps.below ? s.steps.below->limits(s.direction) : Limits{{0.0, 0.0}, {0.0, 0.0}};
+        limit.largest_loss.lower = min(limit.largest_loss.lower, least.largest_loss.lower);
+        limit.infinite_mass.lower = min(limit.infinite_mass.lower, least.infinite_mass.lower);
+        return limit;
+    }
+
+    // Raises the lower end of a single step, which is the sum of many that are Gaussian for upper
+    // ends alone, to what all those below leak together.
+    void raise_to_composition(Search& s) {
+        if (s.options.engine != EngineChoice::best || s.best.method != Method::gaussian) return;
+        if (s.steps.one_law_for_both_ends() || !s.steps.below) return;
+        const Steps& below = s.steps.below->steps();
+        if (below.size() == 1 && below[0].count == 1.0) return;
+        Answer attained = ask_contour(*s.steps.below, s.direction, s.question, s.options);
+        if (attained.method == Method::none) attained = compose_losses(below, s, good_enough);
+        s.best.lower = max(s.best.lower, min(attained.lower, s.best.upper));
+        s.best.attained_upper = max(attained.upper, s.best.lower);
+    }
+
+    // The smaller upper bound of delta by total variation and by the noise without sampling. It
+    // answers for a delta that is 0 but for its logarithm, which the contour alone knows.
+    void find_caps(Search& s) {
+        if (s.by_any()) {
+            s.shift = dominating_shift(s.steps.above.steps());
+            if (s.question.for_epsilon) return;
+            s.cap = s.steps.above.total_variation(s.direction);
+            if (s.shift < infinity && s.shift > 0.0) s.cap = min(s.cap, gaussian_step(s.shift).delta(s.value()).upper);
+        }
+        if (s.cap >= tune::no_double || s.steps.above.has_contour()) return;
+        s.best.upper = s.cap, s.best.method = Method::total_variation;
+        s.state = Search::State::closed;
+    }
+
+    void by_contour(Search& s) {
+        contour::StrategyLog tried;
+        s.best = both_ends(std::move(s.best), s.steps, s.steps.one_law_for_both_ends(), [&](CachedComposition& side) {
+            Answer found = ask_contour(side, s.direction, s.question, s.options);
+            if (&side == &s.steps.above) tried.swap(found.tried);
+            return found;
+        });
+        s.best.tried = std::move(tried);
+    }
+
+    // Where the bracket of epsilon is not narrow.
+    void raise_near_largest_loss(Search& s) {
+        if (s.attained() && !s.best.narrow(s.question))
+            s.best.lower = max(s.best.lower, s.attained()->epsilon_near_largest_loss(s.direction, s.value()));
+    }
+
+    void by_jumps(Search& s) {
+        const double known = s.best.upper;
+        s.best = both_ends(std::move(s.best), s.steps, s.steps.one_for_both_ends, [&](CachedComposition& side) {
+            return by_jump_expansion(side.steps(), s.direction, s.question, known, *kernels_, work_);
+        });
+    }
+
+    // Discretised losses always answer. A first, rough bracket may show that the other direction
+    // leaks more; then it suffices.
+    void by_losses(Search& s) {
+        const auto ask = [&](double tolerance) {
+            s.best = both_ends(s.best, s.steps, s.steps.one_for_both_ends,
+                               [&](CachedComposition& side) { return compose_losses(side.steps(), s, tolerance); });
+        };
+        if (s.other_upper > 0.0) ask(tune::rough);
+        if (s.best.upper > s.other_upper && !s.best.narrow(s.question)) ask(good_enough);
+    }
+
+    // Raises the lower end to what one step alone leaks, where the bracket is wide: who sees all
+    // releases may look at that step's only, and no processing raises the divergence.
+    void raise_to_one_step(Search& s) {
+        if (!s.attained() || s.best.settled(s.question)) return;
+        for (const CountedPair& step : s.attained()->steps()) s.best.lower = max(s.best.lower, alone(step, s).lower);
+    }
+
+    void lower_to_caps(Search& s) {
+        if (!s.question.for_epsilon)
+            return s.lower_to(s.cap, s.shift < infinity ? Method::gaussian_without_sampling : Method::total_variation);
+        if (!(s.shift < infinity && s.shift > 0.0)) return;
+        const OneStep whole = gaussian_step(s.shift);
+        const bool no_help = s.best.upper < infinity && whole.delta(s.best.upper).lower > s.value();
+        if (!no_help) s.lower_to(whole.epsilon(s.value()).upper, Method::gaussian_without_sampling);
+    }
+
+    void lower_near_largest_loss(Search& s) {
+        if (!s.best.narrow(s.question))
+            s.lower_to(s.steps.above.near_largest_loss(s.direction, s.value()), Method::near_largest_loss);
+    }
+
+    // Where the engines' end is not sharp, or a pair leaks more in composition than the mechanism
+    // does. A contour's end is at most Chernoff's bound, which is sharper.
+    void lower_to_renyi(Search& s) {
+        const Steps& above = s.steps.above.steps();
+        const auto is_loose = [](const CountedPair& step) { return step.pair->composes_loosely(); };
+        const bool served = s.best.sharp(s.question) || s.best.method == Method::contour;
+        if (served && std::none_of(above.begin(), above.end(), is_loose)) return;
+        const RenyiBound bound = renyi_bound(above, s.direction, s.question);
+        if (bound.value < s.best.upper) s.best.order = bound.order;
+        s.lower_to(bound.value, Method::renyi);
+        if (const BoundedRangeSteps* worst = s.steps.above.range_steps())
+            s.lower_to(s.question.for_epsilon ? worst->epsilon(s.value()) : worst->delta(s.value()),
+                       Method::adaptive_range);
     }
 
     // Lowers a wide bracket's upper end to that of the same steps at larger sampling rates, whose
     // jumps are less rare. Where that is much work, ever fewer rates are tried.
-    void cap_by_larger_rates(Answer& best, const Steps& steps, Direction direction, const Question& question) {
+    void lower_to_larger_rates(Search& s) {
         const double before = work_;
-        for (int k = 1; k <= most_larger_rates; k += work_ - before < much_work ? 1 : k) {
+        for (int k = 1; k <= tune::most_larger_rates; k += work_ - before < tune::much_work ? 1 : k) {
             Steps larger;
             bool any = false;
-            for (const CountedPair& step : steps) {
+            for (const CountedPair& step : s.steps.above.steps()) {
                 const PairPointer pair = step.pair->at_larger_rate(k);
                 any = any || pair;
                 larger.push_back({pair ? pair : step.pair, step.count});
             }
             if (!any) return;
             CachedComposition cached(larger, *kernels_, cache_);
-            const Answer found = by_contour(cached, direction, question, {EngineChoice::best, true});
+            const Answer found = ask_contour(cached, s.direction, s.question, {EngineChoice::best, true});
             work_ += cached.work();
-            if (found.method == Method::none || !(found.upper < best.upper)) continue;
-            best.upper = found.upper, best.lower = min(best.lower, best.upper), best.method = Method::larger_rate;
-            if (found.narrow(question)) return;
+            if (found.method == Method::none || !(found.upper < s.best.upper)) continue;
+            s.lower_to(found.upper, Method::larger_rate);
+            s.best.lower = min(s.best.lower, s.best.upper);
+            if (found.narrow(s.question)) return;
         }
     }
 
@@ -370,21 +425,8 @@ class Engine {
         return better(std::move(best), std::move(found));
     }
 
-    // Raises the lower end of a single step, which is the sum of many that are Gaussian for upper
-    // ends alone, to what all those below leak together.
-    void lower_end_from_composition(Answer& best, const CachedBracket& steps, Direction direction,
-                                    const Question& question, const Options& options) {
-        if (steps.one_law_for_both_ends() || !steps.below || best.method != Method::gaussian) return;
-        const Steps& below = steps.below->steps();
-        if (below.size() == 1 && below[0].count == 1.0) return;
-        Answer attained = by_contour(*steps.below, direction, question, options);
-        if (attained.method == Method::none) attained = compose_losses(below, direction, question, good_enough);
-        best.lower = max(best.lower, min(attained.lower, best.upper));
-        best.attained_upper = max(attained.upper, best.lower);
-    }
-
-    static Answer by_contour(CachedComposition& steps, Direction direction, const Question& question,
-                             const Options& options) {
+    static Answer ask_contour(CachedComposition& steps, Direction direction, const Question& question,
+                              const Options& options) {
         Answer answer;
         answer.upper = question.largest_answer();
         if (!steps.has_contour() || !is_inside(question)) return answer;
@@ -396,28 +438,15 @@ class Engine {
         return answer;
     }
 
-    // Discretised losses always answer. A first, rough bracket may show that the other direction
-    // leaks more; then it suffices.
-    Answer by_losses(Answer best, const CachedBracket& steps, Direction direction, const Question& question,
-                     double other_upper) {
-        const auto ask = [&](double tolerance) {
-            return both_ends(best, steps, steps.one_for_both_ends, [&](CachedComposition& side) {
-                return compose_losses(side.steps(), direction, question, tolerance);
-            });
-        };
-        if (other_upper > 0.0) best = ask(rough);
-        return best.upper > other_upper && !best.narrow(question) ? ask(good_enough) : best;
-    }
-
-    Answer compose_losses(const Steps& steps, Direction direction, const Question& question, double tolerance) {
+    Answer compose_losses(const Steps& steps, const Search& s, double tolerance) {
         pld::PldBracket found{};
         const auto compose = [&](const std::atomic<bool>* stop) {
             std::vector<pld::Step> losses;
-            for (const CountedPair& step : steps) losses.push_back({step.pair->loss_for_grid(direction), step.count});
+            for (const CountedPair& step : steps) losses.push_back({step.pair->loss_for_grid(s.direction), step.count});
             pld::PldSettings settings;
             settings.tolerance = tolerance, settings.stop = stop;
             const pld::Composition composition(std::move(losses), settings);
-            found = question.for_epsilon ? composition.epsilon(question.value) : composition.delta(question.value);
+            found = s.question.for_epsilon ? composition.epsilon(s.value()) : composition.delta(s.value());
         };
         if (long_job_) long_job_([&](const std::atomic<bool>& stop) { compose(&stop); });
         else compose(stop_);
@@ -449,7 +478,7 @@ class Engine {
         if (found != kept_.end()) {
             std::rotate(found, found + 1, kept_.end());
         } else {
-            evict(max_kept - 1);
+            evict(tune::max_kept - 1);
             kept_.push_back(std::make_unique<CachedComposition>(steps, *kernels_, cache_));
         }
         return *kept_.back();

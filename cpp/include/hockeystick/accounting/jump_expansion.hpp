@@ -21,11 +21,32 @@
 #include <vector>
 
 #include <hockeystick/accounting/question.hpp>
+#include <hockeystick/contour/line.hpp>
 #include <hockeystick/contour/line_bracket.hpp>
 #include <hockeystick/numeric/feasible_search.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
+
+namespace sound {
+inline constexpr double of_sums = 1e-12;     // a few sums and exponentials, relatively; also the ways to choose steps
+inline constexpr double of_tail = 1e-14;     // the logarithm of a normal tail, by its size
+inline constexpr double of_point = 1e-15;    // each further shift of a mixture, and x^2 of a point x
+inline constexpr double of_left_out = 1e-9;  // the exponential of log_left_out
+}  // namespace sound
+
+namespace tune {
+inline constexpr double tolerance = -21.0;  // of alias and truncation, relatively, as a logarithm
+inline constexpr double few_nodes = 2000.0, most_nodes = 1 << 15;
+inline constexpr double log_below_chernoff = 3.0;        // delta is that much below Chernoff's bound, roughly
+inline constexpr double log_more_jumps = 14.0;           // what more jumps may add is e^-14, 1e-6, of delta
+inline constexpr double log_left_out = 25.0;             // what is left out is e^-25 of delta
+inline constexpr double smoothing_share = 1.5e-3;        // of epsilon
+inline constexpr std::size_t most_atoms[] = {1024, 64};  // for each of so many jumps
+inline constexpr int most_rounds = 8;                    // of more knots
+inline constexpr double enough = 1e-6, most_knots = 400;
+inline constexpr double least_log_delta = -600.0;
+}  // namespace tune
 
 // delta(eps) of many steps of a bulk (SplitLaw, cumulant/cumulant.hpp), as a curve between bounds.
 //
@@ -39,7 +60,7 @@ inline namespace HOCKEYSTICK_ISA {
 class BulkLines {
   public:
     // Lines of too many nodes get one more Gaussian step, of the shift `smoothing`
-    // (contour/line_sum.hpp).
+    // (contour/line.hpp).
     BulkLines(SplitLaw& law, double smoothing, const simd::Kernels& kernels)
         : p_{1.0 - law.jump_p.upper - law.left_out - unit_roundoff, 1.0 - law.jump_p.lower},
           r_{1.0 - law.jump_q.upper - law.left_out - unit_roundoff, 1.0 - law.jump_q.lower}, smoothing_(smoothing),
@@ -59,16 +80,17 @@ class BulkLines {
         const double bound = contour::log_chernoff(ledger_.at(index), {n}, eps);
         const double most = min(whole_p(n).upper, std::exp(bound + 1e-9 * (1.0 + std::fabs(bound))));
         const auto line_with = [&](double smoothing) {
-            return contour::choose_line(ledger_, index, {n, smoothing}, eps, bound - 3.0 + tolerance);
+            return contour::choose_line(ledger_, index, {n, smoothing}, eps,
+                                        bound - tune::log_below_chernoff + tune::tolerance);
         };
         contour::Line line = line_with(0.0);
-        if (line.node_count > few_nodes) line = line_with(smoothing_);
-        if (line.node_count > most_nodes || !line.prepare()) return {0.0, most};
+        if (line.node_count > tune::few_nodes) line = line_with(smoothing_);
+        if (line.node_count > tune::most_nodes || !line.prepare()) return {0.0, most};
         const contour::LineSum s = summer_(line, eps);
         const contour::Excess excess = contour::excess_of(summer_, line, s, eps);
         const double error = excess.alias + excess.smoothing + s.error();
         if (!(std::isfinite(s.value) && std::isfinite(error) && s.possible())) return {0.0, most};
-        const double margin = 4.0 * unit_roundoff * (4.0 + std::fabs(s.log_unit)), unit = std::exp(s.log_unit);
+        const double margin = four_roundings * (4.0 + std::fabs(s.log_unit)), unit = std::exp(s.log_unit);
         return {max(s.value - error, 0.0) * unit * (1.0 - margin),
                 min((s.value + s.error()) * unit * (1.0 + margin), most)};
     }
@@ -83,8 +105,6 @@ class BulkLines {
     double work() const { return ledger_.work() + summer_.work(); }
 
   private:
-    static constexpr double tolerance = -21.0, few_nodes = 2000.0, most_nodes = 1 << 15;
-
     std::vector<contour::ContourPart> parts_of(SplitLaw& law) {
         log_variance_ = std::exp(law.bulk->log_variance());
         std::vector<contour::ContourPart> parts;
@@ -93,7 +113,7 @@ class BulkLines {
     }
     static Interval power(const Interval& base, double n) {
         const auto of = [n](double x) { return x > 0.0 ? std::exp(n * std::log1p(x - 1.0)) : 0.0; };
-        const double margin = 4.0 * unit_roundoff * (n + 4.0);  // 1 - mass is rounded
+        const double margin = four_roundings * (n + 4.0);  // 1 - mass is rounded
         return {of(base.lower) * (1.0 - margin), min(of(base.upper) * (1.0 + margin), 1.0)};
     }
 
@@ -158,7 +178,7 @@ class BulkCurve {
     }
 
   private:
-    static constexpr double rounding = 1e-12;  // relative, of a few sums and exponentials
+    static constexpr double rounding = sound::of_sums;
 
     void make_monotone() {  // as the curve is
         for (std::size_t k = knots_.size(); k-- > 1;)
@@ -228,7 +248,8 @@ class GaussianJumps {
     // lose their digits and become 0, all that is known is `least_mass`.
     static Interval mass_above(const ShiftMixture& mixture, double x, double log_weight) {
         const double log_mass = log_mass_above(mixture, x), size = 4.0 + std::fabs(log_mass) + std::fabs(log_weight);
-        const double error = size * (1e-14 + 1e-15 * static_cast<double>(mixture.shifts().size())) + 1e-15 * x * x;
+        const double error = size * (sound::of_tail + sound::of_point * static_cast<double>(mixture.shifts().size())) +
+                             sound::of_point * x * x;
         const double value = std::exp(log_mass + log_weight);
         if (value < least_mass) return {0.0, least_mass};
         return {value * (1.0 - error), value * (1.0 + error)};
@@ -249,8 +270,8 @@ class GaussianJumps {
         // The share of the far end: (y_left - q/p)/(y_left - y_right), rounded up.
         const double fall = -std::expm1(left.loss - right.loss);
         const double mean = mass_q.lower / mass_p.upper * std::exp(left.loss);
-        const double slack = 4.0 * (left.loss_error + right.loss_error + 4.0 * unit_roundoff * (1.0 + left.loss));
-        const double share = (1.0 - mean + slack) / (fall - slack) * (1.0 + 1e-12);
+        const double slack = 4.0 * (left.loss_error + right.loss_error + four_roundings * (1.0 + left.loss));
+        const double share = (1.0 - mean + slack) / (fall - slack) * (1.0 + sound::of_sums);
         const bool known = fall > 2.0 * slack && left.loss < 600.0 && mean < infinity;  // else all of it
         const double far = known ? min(max(share, 0.0), 1.0) : 1.0;
         above.push_back({first, (carried_ + mass_p.upper * (1.0 - far)) * (1.0 + eight_roundings)});
@@ -268,7 +289,7 @@ class GaussianJumps {
 inline std::unique_ptr<SplitLaw> split_law(GaussianLawBuilder&& builder, double log_least, const CumulantTools& tools) {
     GaussianLaw law = std::move(builder).law();
     auto split = std::make_unique<SplitLaw>();
-    split->left_out = std::exp(law.log_left_out) * (1.0 + 1e-9);
+    split->left_out = std::exp(law.log_left_out) * (1.0 + sound::of_left_out);
     for (const GaussianLaw::Jumps& jumps : law.jumps) {
         const GaussianJumps found(jumps, log_least);
         split->above.insert(split->above.end(), found.above.begin(), found.above.end());
@@ -298,12 +319,13 @@ inline std::vector<LossAtom> fewer_above(const std::vector<LossAtom>& atoms, std
         if (kept.empty()) kept.push_back({from, 0.0});
         double near = 0.0, far = 0.0;
         for (std::size_t k = first; k < std::min(first + stride, atoms.size()); ++k) {
-            const double share = atoms[k].loss > from ? -std::expm1(from - atoms[k].loss) / fall * (1.0 + 1e-12) : 0.0;
+            const double share =
+                atoms[k].loss > from ? -std::expm1(from - atoms[k].loss) / fall * (1.0 + sound::of_sums) : 0.0;
             const double moved = atoms[k].loss < infinity ? min(share, 1.0) : 1.0;
             near += atoms[k].mass * (1.0 - moved), far += atoms[k].mass * moved;
         }
-        kept.back().mass += near * (1.0 + 1e-12);
-        kept.push_back({to, far * (1.0 + 1e-12)});
+        kept.back().mass += near * (1.0 + sound::of_sums);
+        kept.push_back({to, far * (1.0 + sound::of_sums)});
     }
     return kept;
 }
@@ -319,8 +341,8 @@ inline std::vector<LossAtom> fewer_below(const std::vector<LossAtom>& atoms, std
             fallen -= atoms[k].mass * std::expm1(from - atoms[k].loss);
         }
         if (!(mass > 0.0)) continue;
-        const double loss = from - std::log1p(-fallen / mass * (1.0 - 1e-12));
-        merged.push_back({loss - 4.0 * unit_roundoff * std::fabs(loss), mass * (1.0 - 1e-12)});
+        const double loss = from - std::log1p(-fallen / mass * (1.0 - sound::of_sums));
+        merged.push_back({loss - four_roundings * std::fabs(loss), mass * (1.0 - sound::of_sums)});
     }
     return merged;
 }
@@ -332,16 +354,16 @@ class JumpExpansion {
     // The logarithm of the mass of P that should jump, where delta is about e^{log_delta}: so that
     // more than `most_jumps` of them have a probability far below delta.
     static double log_jump(double count, double log_delta) {
-        return (log_delta - 14.0) / (most_jumps + 1) - 3.0 - std::log(count);
+        return (log_delta - tune::log_more_jumps) / (most_jumps + 1) - tune::log_below_chernoff - std::log(count);
     }
 
     // `largest` is more than any epsilon that will be asked, and `usual` is near them.
     JumpExpansion(SplitLaw& law, double count, double usual, double largest, const simd::Kernels& kernels)
         : count_(count), most_more_(more_jumps(law.jump_p.upper, count)), left_out_(count * law.left_out),
-          lines_(law, smoothing_share * usual, kernels) {
+          lines_(law, tune::smoothing_share * usual, kernels) {
         for (int j = 1; j <= most_jumps && j <= count; ++j) {
             const double n = count - j;
-            const std::size_t stride = (law.above.size() + most_atoms[j - 1] - 1) / most_atoms[j - 1];
+            const std::size_t stride = (law.above.size() + tune::most_atoms[j - 1] - 1) / tune::most_atoms[j - 1];
             by_number_.push_back({j, binomial(j), stride == 1 ? law.above : fewer_above(law.above, stride),
                                   stride == 1 ? law.below : fewer_below(law.below, stride),
                                   BulkCurve(lines_, n, first_knots(n, largest))});
@@ -354,7 +376,7 @@ class JumpExpansion {
     Interval delta_refined(double eps) {
         const Interval of_bulk = lines_.delta(count_, eps);
         Interval found = bracket(of_bulk, eps);
-        for (int round = 0; round < most_rounds && refine(eps, found); ++round) found = bracket(of_bulk, eps);
+        for (int round = 0; round < tune::most_rounds && refine(eps, found); ++round) found = bracket(of_bulk, eps);
         return found;
     }
 
@@ -388,11 +410,6 @@ class JumpExpansion {
         std::vector<LossAtom> above, below;
         BulkCurve curve;
     };
-    static constexpr double smoothing_share = 1.5e-3;        // of epsilon
-    static constexpr std::size_t most_atoms[] = {1024, 64};  // for each of so many jumps
-    static constexpr int most_rounds = 8;
-    static constexpr double enough = 1e-6, most_knots = 400;
-
     double binomial(int j) const {
         double ways = 1.0;
         for (int k = 0; k < j; ++k) ways *= (count_ - k) / (k + 1.0);
@@ -402,7 +419,7 @@ class JumpExpansion {
     static double more_jumps(double p, double count) {
         double sum = 1.0;
         for (int k = 0; k <= most_jumps; ++k) sum *= max(count - k, 0.0) / (k + 1.0) * p;
-        return sum * (1.0 + 1e-14);
+        return sum * (1.0 + sound::of_tail);
     }
 
     // From well below the bulk's mean to `largest`.
@@ -442,12 +459,12 @@ class JumpExpansion {
     Interval bracket(Interval sum, double eps) const {
         sum.upper += most_more_ + left_out_;
         for (const Jumps& j : by_number_) {
-            for_choices(j.above, j.number, j.ways * (1.0 + 1e-12), eps,
+            for_choices(j.above, j.number, j.ways * (1.0 + sound::of_sums), eps,
                         [&](double mass, double rest) { sum.upper += mass * j.curve.upper(rest); });
-            for_choices(j.below, j.number, j.ways * (1.0 - 1e-12), eps,
+            for_choices(j.below, j.number, j.ways * (1.0 - sound::of_sums), eps,
                         [&](double mass, double rest) { sum.lower += mass * j.curve.lower(rest); });
         }
-        return {max(sum.lower * (1.0 - 1e-12), 0.0), min(sum.upper * (1.0 + 1e-12), 1.0)};
+        return {max(sum.lower * (1.0 - sound::of_sums), 0.0), min(sum.upper * (1.0 + sound::of_sums), 1.0)};
     }
 
     // Splits the intervals between knots where the bounds of a curve, as far as they matter, lie
@@ -459,11 +476,11 @@ class JumpExpansion {
             for_choices(j.above, j.number, j.ways, eps, [&](double mass, double rest) {
                 gaps[j.curve.next_knot(rest)] += mass * (j.curve.upper(rest) - j.curve.lower(rest));
             });
-            const double count = static_cast<double>(gaps.size()), allowed = enough * found.upper / count;
+            const double count = static_cast<double>(gaps.size()), allowed = tune::enough * found.upper / count;
             std::vector<std::size_t> wide;
             for (std::size_t k = 1; k + 1 < gaps.size(); ++k)
                 if (gaps[k] > allowed) wide.push_back(k);
-            if (wide.empty() || count > most_knots) continue;
+            if (wide.empty() || count > tune::most_knots) continue;
             j.curve.split(lines_, wide);
             any = true;
         }
@@ -479,8 +496,7 @@ class JumpExpansion {
 // not one of Gaussian pieces.
 inline std::unique_ptr<SplitLaw> split_for(const Pair& pair, Direction direction, double count, double log_delta,
                                            const simd::Kernels& kernels) {
-    constexpr double deep = 25.0;  // what is left out is e^-deep of delta
-    const double log_least = log_delta - std::log(count) - deep;
+    const double log_least = log_delta - std::log(count) - tune::log_left_out;
     GaussianLawBuilder law(std::sqrt(-2.0 * log_least), JumpExpansion::log_jump(count, log_delta));
     if (!pair.has_cumulant(1.0) || !pair.add_law(1.0, direction, law)) return nullptr;
     return split_law(std::move(law), log_least, {&kernels, std::make_shared<FourierWorkspace>()});
@@ -490,7 +506,6 @@ inline std::unique_ptr<SplitLaw> split_for(const Pair& pair, Direction direction
 // end. Adds the points that it visits to `work`.
 inline Answer by_jump_expansion(const Steps& steps, Direction direction, const Question& question, double known_upper,
                                 const simd::Kernels& kernels, double& work) {
-    constexpr double least_log_delta = -600.0;
     Answer answer;
     answer.upper = question.largest_answer();
     if (steps.size() != 1 || !(question.value > 0.0 && question.value < infinity)) return answer;
@@ -498,7 +513,7 @@ inline Answer by_jump_expansion(const Steps& steps, Direction direction, const Q
     const OneStep step(steps[0].pair->loss(direction));
     const double log_delta =
         std::log(question.for_epsilon ? question.value : min(count * step.delta_above(question.value), known_upper));
-    if (!(log_delta > least_log_delta)) return answer;
+    if (!(log_delta > tune::least_log_delta)) return answer;
     const auto ask = [&](double usual, double largest) {
         const std::unique_ptr<SplitLaw> law = split_for(*steps[0].pair, direction, count, log_delta, kernels);
         if (!law) return Interval{0.0, infinity};

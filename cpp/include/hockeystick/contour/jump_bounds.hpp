@@ -25,7 +25,7 @@
 #include <map>
 
 #include <hockeystick/contour/result.hpp>
-#include <hockeystick/contour/truncations.hpp>
+#include <hockeystick/contour/truncated_ledger.hpp>
 #include <hockeystick/divergence/hockey_stick.hpp>
 
 namespace hockeystick::contour {
@@ -77,7 +77,7 @@ class JumpBounds {
     }
 
   private:
-    static constexpr double slack = 1e-11;      // relative, of each term of a logarithm
+    static constexpr double slack = sound::jump_slack;
     static constexpr double narrow = 4e-3;      // relative to log delta
     static constexpr double max_cutoff = 4000;  // in sigma: a grid of at most 1e4 points
     static constexpr double max_jumps = 40.0;
@@ -135,7 +135,7 @@ class JumpBounds {
                                 log_theta(a * b + 0.5 * b * b, b), log_inside};
         double sum = 0.0, sizes = 0.0;
         for (const double part : parts) sum += part, sizes += std::fabs(part);
-        return sum - slack * sizes - 1e-9;
+        return sum - slack * sizes - sound::log_slack;
     }
 
     // log of an integral of f_c(x) e^{weight(x)} from the threshold on, rounded up, for a weight of
@@ -156,7 +156,7 @@ class JumpBounds {
         const double cell_sum = sum + std::log(h) + 0.125 * h * h / variance;
         const double tail = left + std::log(variance / (end - power));
         const double sizes = power * loss(end) + 0.5 * end * end / variance;
-        return log_sum(cell_sum, tail) - std::log(sigma_ * std::sqrt(2.0 * pi)) + slack * sizes + 1e-9;
+        return log_sum(cell_sum, tail) - std::log(sigma_ * std::sqrt(2.0 * pi)) + slack * sizes + sound::log_slack;
     }
     double log_jump(double threshold, double c) const {
         return log_beyond(threshold, c, 0.0, [](double) { return 0.0; });
@@ -174,7 +174,7 @@ class JumpBounds {
                                 -at.c * eps_};
         double sum = 0.0, sizes = 0.0;
         for (const double part : parts) sum += part, sizes += std::fabs(part);
-        return sum + slack * sizes + 1e-9;
+        return sum + slack * sizes + sound::log_slack;
     }
 
     // The tilts of one threshold.
@@ -206,7 +206,7 @@ class JumpBounds {
             }
             return least;
         };
-        return log_binomial(1.0) + log_beyond(threshold, 0.0, point_of_loss(eps_), weight) + 1e-9;
+        return log_binomial(1.0) + log_beyond(threshold, 0.0, point_of_loss(eps_), weight) + sound::log_slack;
     }
 
     // The bound from above, rounded up. `tilt_index` gets that of the largest term.

@@ -3,15 +3,31 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
+#include <string>
 #include <vector>
 
 #include <hockeystick/numeric/log_arithmetic.hpp>
+#include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
+
+// Constants of two kinds: a proof depends on one of `sound`, whose page is docs/core/contour.md
+// ("Rounding"); `tune`, in each file, says where to look and what is worth it, and no answer is
+// false for it.
+namespace sound {
+inline constexpr double log_slack = 1e-9;            // the roundings of a few logarithms, below 1e6 in size, and sums
+inline constexpr double padding = 1.01;              // of an error, for the roundings of computing it
+inline constexpr double summed = 1.0 + 1e-9;         // a sum of errors, for the roundings of summing them
+inline constexpr double of_a_cumulant = 2e-16;       // each of n roundings of n products and their sum
+inline constexpr double decay_slack = 1e-12;         // a bound of log |phi| and its sum over the entries
+inline constexpr double smoothing = 1.0 + 1e-12;     // the bound of what smoothing adds
+inline constexpr double known_period = 1.0 + 1e-12;  // eps less the least loss
+inline constexpr double beyond_highest = 1.0 + 1e-14;
+inline constexpr double jump_slack = 1e-11;  // each term of a logarithm of JumpBounds, relatively
+}  // namespace sound
 
 // How much must be known of a small delta: below deep_delta a hundredth of it, below
 // very_deep_delta a hundredth of its logarithm, below smallest_delta, which is hardly a double,
@@ -20,6 +36,8 @@ inline constexpr double deep_delta = 1e-30, very_deep_delta = 1e-100, smallest_d
 // The logarithms of the last two, rounded down.
 inline constexpr double log_very_deep_delta = -231.0, log_smallest_delta = -691.0;
 inline constexpr double enough_for_deep_delta = 1e-2;
+// A bracket that narrow, relatively, ends the search.
+inline constexpr double narrow_width = 1e-6;
 
 // What each error of the sum may be, relative to delta, or to 1 - delta (docs/core/contour.md).
 struct ErrorShares {
@@ -43,12 +61,12 @@ struct ContourResult : ErrorShares {
     // Sets both ends of delta from their logarithms, rounded outwards. The logarithms err by a few
     // u of `log_unit`.
     void set_delta(double log_low, double log_high, double log_unit) {
-        constexpr double u = unit_roundoff, least = std::numeric_limits<double>::denorm_min();
-        const double log_error = 4.0 * u * (1.0 + std::fabs(log_unit));
+        constexpr double least = smallest_positive;
+        const double log_error = four_roundings * (1.0 + std::fabs(log_unit));
         log_lower = min(log_low, 0.0) - log_error;
         log_upper = min(log_high + log_error, 0.0);
-        lower = max(std::exp(log_lower) * (1.0 - 4.0 * u) - least, 0.0);
-        upper = min(std::exp(log_upper) * (1.0 + 4.0 * u) + least, 1.0);
+        lower = max(std::exp(log_lower) * (1.0 - four_roundings) - least, 0.0);
+        upper = min(std::exp(log_upper) * (1.0 + four_roundings) + least, 1.0);
     }
 
     double relative_width() const {
@@ -58,11 +76,11 @@ struct ContourResult : ErrorShares {
     bool narrower_than(double width) const { return usable && relative_width() < width; }
 
     // Whether log delta is known to a hundredth.
-    bool knows_log() const { return log_upper - log_lower <= 0.01 * std::fabs(log_upper); }
+    bool knows_log() const { return log_upper - log_lower <= enough_for_deep_delta * std::fabs(log_upper); }
 
     bool improvable_by_more_nodes() const { return alias + truncation + smoothing > 0.1 * (rounding + missing); }
     // True where losses near the cutoff carry most of the weight.
-    bool dominated_by_rounding() const { return rounding > 1e-6; }
+    bool dominated_by_rounding() const { return rounding > narrow_width; }
 };
 
 inline const ContourResult& narrower(const ContourResult& x, const ContourResult& y) {
@@ -84,12 +102,15 @@ inline ContourResult intersection(const ContourResult& x, const ContourResult& y
     return r;
 }
 
-// One entry of the log: a strategy of contour/strategy.hpp, and what it answered.
+// One entry of the log: a strategy of contour/contour.hpp, and what it answered.
 struct Tried {
     const char* strategy;
-    bool usable;  // elsewhere the strategy has no answer
-    double lower, upper;
-    std::size_t nodes;
+    bool at_lower_tilt = false;  // than the one that minimises Chernoff's bound
+    bool usable = false;         // elsewhere the strategy has no answer
+    double lower = 0.0, upper = 0.0;
+    std::size_t nodes = 0;
+
+    std::string name() const { return std::string(strategy) + (at_lower_tilt ? ", lower tilt" : ""); }
 };
 
 using StrategyLog = std::vector<Tried>;

@@ -23,7 +23,6 @@
 #include <memory>
 #include <vector>
 
-#include <hockeystick/contour/line_grid.hpp>
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/cumulant/loss_slices.hpp>
 #include <hockeystick/cumulant/slice_grid.hpp>
@@ -51,7 +50,7 @@ class SliceBounds {
     double log_transform(int slice, int tilt_index, double times, bool whole) const {
         const LossSlices::Moments& m = slices_.at(tilt_index);
         const auto at = static_cast<std::size_t>(slice);
-        const double slack = times * (m.error + 4.0 * unit_roundoff * std::fabs(m.upto[at])) + 1e-9;
+        const double slack = times * (m.error + four_roundings * std::fabs(m.upto[at])) + sound::log_slack;
         const double all = times * m.upto[at];
         return slack + (whole ? all : min(all, std::log(times) + m.slice[at] + (times - 1.0) * m.upto[at]));
     }
@@ -70,7 +69,7 @@ class SliceBounds {
     // The P-mass of part p: no more than T times that of the slice, nor than 1.
     double log_mass(int slice, double times) const {
         const LossSlices::Moments& m = slices_.mass(true);
-        return min(std::log(times) + m.slice[static_cast<std::size_t>(slice)], 0.0) + 1e-9;
+        return min(std::log(times) + m.slice[static_cast<std::size_t>(slice)], 0.0) + sound::log_slack;
     }
 
     // log T M_p(c)^{T-1}: on Re s = c part p's transform is at most that times |slice|, the
@@ -298,7 +297,8 @@ class SlicePlanner {
         const double log_scale =
             bounds_.log_other_steps(line.slice, line.tilt_index, cell.times) - slices_.at(line.tilt_index).c * cell.eps;
         const double others = fewest_others(cell.times);
-        const double log_own = slices_.at(line.tilt_index).slice[static_cast<std::size_t>(line.slice)] + 1e-9;
+        const double log_own =
+            slices_.at(line.tilt_index).slice[static_cast<std::size_t>(line.slice)] + sound::log_slack;
         const auto enough = [&](int index) {
             line.log_decay = min(slices_.log_decay(line.slice, line.tilt_index, index), log_own);
             line.log_damping = 0.0;
@@ -326,7 +326,7 @@ class SlicePlanner {
 // The contour sums of the parts of a sliced composition, and what they may be off by.
 //
 // Alias: every part is a measure >= 0, so that Poisson's formula holds for each of them as it does
-// for a whole ledger (contour/line_choice.hpp), with the part's own Chernoff bounds. Parts that are
+// for a whole ledger (contour/line.hpp), with the part's own Chernoff bounds. Parts that are
 // not summed are bounded by Chernoff.
 
 // All parts together.
@@ -381,12 +381,12 @@ class SliceSummer {
         const double scale = t.h / pi, log_scale = power + log_raise - t.c * eps - s.log_unit;
         const double unit = scale * std::exp(log_scale);
         const double value = unit * kernels_.sum(terms_.data(), n), slope = -unit * kernels_.sum(slopes_.data(), n);
-        const double error = unit * kernels_.sum(errors_.data(), n) * (1.0 + 1e-9);
+        const double error = unit * kernels_.sum(errors_.data(), n) * sound::summed;
         const double sizes = std::fabs(power) + log_raise + std::fabs(t.c * eps) + std::fabs(s.log_unit) + 8.0;
-        const double unit_error = times * t.error + 4.0 * unit_roundoff * sizes;
+        const double unit_error = times * t.error + four_roundings * sizes;
         s.value += value;
         s.slope += slope;
-        s.rounding += error + 1.01 * std::expm1(unit_error) * (std::fabs(value) + error);
+        s.rounding += error + sound::padding * std::expm1(unit_error) * (std::fabs(value) + error);
         const double log_last = bounds_.log_other_steps(line.slice, line.tilt_index, times) + line.log_decay +
                                 max(times - 1.0, 0.0) * line.log_damping;
         const double last = static_cast<double>(t.n - 1) * t.h;
@@ -415,7 +415,7 @@ class SliceSummer {
             const double mass_error =
                 (2.0 + times + 2.0 * log_ratio) * m.error;  // e^x - 1 errs by 1 + x times x's error
             parts[under_p ? 0 : 1] = mass * sum;
-            errors[under_p ? 0 : 1] = mass * sum * (1.1 * mass_error + 8.0 * unit_roundoff * sizes);
+            errors[under_p ? 0 : 1] = mass * sum * (1.1 * mass_error + eight_roundings * sizes);
         }
         s.value -= parts[0] - parts[1];
         s.slope += parts[1];
@@ -470,7 +470,7 @@ inline SliceErrors errors_of(const LossSlices& slices, const SliceBounds& bounds
         e.bounded += std::exp(bounds.log_chernoff(part.slice, part.tilt_index, times, eps, whole) - s.log_unit);
     }
     e.missing = std::exp(std::log(times) + slices.log_missing() - s.log_unit);
-    e.missing += 1.01 * times * slices.missing_share() * (std::fabs(s.value) + s.truncation + s.rounding);
+    e.missing += sound::padding * times * slices.missing_share() * (std::fabs(s.value) + s.truncation + s.rounding);
     const double either_way = s.truncation + s.rounding + e.missing;
     e.below = either_way + e.alias;
     e.above = either_way + e.bounded;
@@ -579,7 +579,7 @@ class SlicedContour {
             const ContourResult r = delta_bracket(plan, times, eps);
             return r.usable && (above ? r.upper <= delta && r.log_upper <= log_delta : r.log_lower >= log_delta);
         };
-        const double least_log = 8.0 * unit_roundoff, least_move = 2.0 * unit_roundoff * root;
+        const double least_log = eight_roundings, least_move = 2.0 * unit_roundoff * root;
         double per_log = 0.0;
         ContourResult r = delta_bracket(plan, times, root, &per_log);
         if (!r.usable) return {};

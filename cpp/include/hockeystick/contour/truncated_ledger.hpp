@@ -3,19 +3,24 @@
 //
 // The contour engine (contour/contour.hpp, docs/core/contour.md) composes cumulants. Those of
 // sampled mechanisms leave out the outcomes beyond a loss cutoff; `log_missing` bounds their mass.
-// A NodeCache keeps the nodes of lines.
+//
+// From top to bottom: the grids on which lines lie; the nodes of lines (NodeCache); the ledger under
+// one cutoff (TruncatedLedger), and under the few cutoffs of a question (Truncations).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <hockeystick/contour/line_grid.hpp>
+#include <hockeystick/contour/result.hpp>
 #include <hockeystick/cumulant/cumulant.hpp>
 #include <hockeystick/divergence/chernoff.hpp>
+#include <hockeystick/numeric/root.hpp>
 #include <hockeystick/simd/kernel_table.hpp>
 
 namespace hockeystick::contour {
@@ -23,7 +28,42 @@ inline namespace HOCKEYSTICK_ISA {
 
 using namespace cumulant;
 using namespace divergence;
+using namespace numeric;
 using namespace simd;
+
+// The grids of a line, by integer indices: its tilt c, the spacing h of its nodes, its last
+// frequency. Because these lie on grids, what is computed for one line serves every later question
+// that chooses the same line, and no answer depends on the questions asked before it.
+
+// Positive tilts are 2^{index/8}. Negative ones, which look at 1 - delta, are -1/(1 + 2^{(index -
+// middle)/8}): they lie in (-1, 0), dense at both ends.
+struct TiltGrid {
+    static constexpr int first_positive = -800, last_positive = 800;
+    static constexpr int middle = -2000, negative_span = 800;
+    static constexpr int lowest = middle - negative_span, last_negative = middle + negative_span;
+
+    static double tilt(int index) {
+        return index >= first_positive ? std::exp2(0.125 * index) : -1.0 / (1.0 + std::exp2(0.125 * (index - middle)));
+    }
+    // The index of the largest positive tilt that is at most c, nearly.
+    static int index_near(double c) { return static_cast<int>(8.0 * std::log2(min(max(c, 1e-25), 1e25))); }
+};
+
+// Last frequencies are 2^{index/4}; `powers` are those of 2^{1/4}.
+inline double frequency_at(int cutoff_index) {
+    constexpr double powers[] = {1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429};
+    return powers[cutoff_index & 3] * power_of_two(round_magic + (cutoff_index >> 2));
+}
+
+// Spacings are 2^{-index/2}.
+inline double spacing_at(int spacing_index) { return std::exp2(-0.5 * spacing_index); }
+
+// A line of more nodes is out of proportion.
+inline constexpr int log2_max_nodes = 17;
+
+namespace tune {
+inline constexpr double log_below_delta = 30.0;  // what a tight cutoff leaves out is that much below delta
+}  // namespace tune
 
 // The nodes of contour lines, kept for the next sum over the same line.
 //
@@ -54,7 +94,7 @@ struct LineNodes {
 class NodeCache {
   public:
     // All that the nodes of a ledger's line depend on; the indices are those of
-    // contour/line_grid.hpp.
+    // TiltGrid, spacing_at and frequency_at.
     struct Key {
         int loss_cutoff, tilt_index, spacing_index, cutoff_index;
         double smoothing;
@@ -170,7 +210,7 @@ class TruncatedLedger {
         for (const ContourPart& part : parts_) {
             const Cumulant::Moment moment = part.cumulant->log_moment(c);
             m.value += part.count * moment.value;
-            m.error += part.count * (moment.error + entries * two_roundings * std::fabs(moment.value));
+            m.error += part.count * (moment.error + entries * sound::of_a_cumulant * std::fabs(moment.value));
         }
         return known = m;
     }
@@ -233,7 +273,7 @@ class TruncatedLedger {
         double sum = 0.0;
         for (const ContourPart& part : parts_)
             sum += part.count * part.cumulant->log_decay(TiltGrid::tilt(tilt_index), frequency_at(cutoff_index)) *
-                   (1.0 - decay_slack);
+                   (1.0 - sound::decay_slack);
         return known = sum;
     }
 
@@ -249,7 +289,7 @@ class TruncatedLedger {
         double sum = 0.0;
         for (const ContourPart& part : parts_)
             if (part.cumulant->decay_end(c) == infinity)
-                sum += part.count * part.cumulant->log_decay(c, end) * (1.0 - decay_slack);
+                sum += part.count * part.cumulant->log_decay(c, end) * (1.0 - sound::decay_slack);
         return sum;
     }
 
@@ -287,9 +327,6 @@ class TruncatedLedger {
     double variance() const { return variance_; }  // of the loss at small tilts, roughly
 
   private:
-    static constexpr double two_roundings = 2e-16;  // of a product and of its addition
-    static constexpr double decay_slack = 1e-12;    // for the roundings of log_decay and of the sum
-
     void fill(LineNodes& line, double c, double h, double last) const {
         const double wanted = std::ceil(last / h);
         line.c = c;
@@ -306,7 +343,7 @@ class TruncatedLedger {
             }
         }
         // Twice, because phases may cancel.
-        const double summing = static_cast<double>(parts_.size()) * 2.0 * two_roundings;
+        const double summing = static_cast<double>(parts_.size()) * 2.0 * sound::of_a_cumulant;
         for (std::size_t k = 0; k < n; ++k)
             line.phi.error[k] += summing * (std::fabs(line.phi.log_abs[k]) + std::fabs(line.phi.phase[k]));
     }
@@ -361,6 +398,83 @@ class TruncatedLedger {
     double log_missing_ = -infinity, highest_ = 0.0, least_loss_ = 0.0, variance_ = 0.0;
     std::vector<TiltEntry> pages_[(TiltGrid::last_positive - TiltGrid::lowest) / page_size + 1];
     std::size_t index_bytes_ = 0;
+};
+
+// A ledger under several loss cutoffs: the default one, and the few that the last question used.
+//
+// The other truncations are rebuilt when a later question needs them. That costs nothing that can
+// be measured: their nodes, which are the expensive part, stay in the cache that all truncations
+// share.
+class Truncations {
+  public:
+    // Makes the ledger's cumulants under a loss cutoff, in the unit that these cumulants use.
+    using Factory = std::function<std::vector<ContourPart>(double loss_cutoff)>;
+
+    // What cutoffs mean to the cumulants of a ledger. Those of sampled Gaussians err by what their
+    // losses near the cutoff weigh under a tilt: their default leaves out e^-341 in each step. Laws
+    // of pieces (cumulant/gaussian_pieces.hpp) do not, so that the least range is the best: their
+    // default leaves out e^-76.
+    struct Cutoffs {
+        bool any = false;  // whether any cumulant depends on the cutoff
+        int default_cutoff = 26, margin = 8;
+        static Cutoffs of_pieces() { return {true, 12, 0}; }
+    };
+
+    Truncations(Factory make, const simd::Kernels& kernels, int default_cutoff)
+        : make_(std::move(make)), kernels_(kernels), default_cutoff_(default_cutoff),
+          cache_(std::make_unique<NodeCache>()) {}
+
+    // Good until `evict_cutoffs`.
+    TruncatedLedger& at(int loss_cutoff) {
+        if (loss_cutoff == default_cutoff_ && default_) return *default_;
+        for (auto ledger = others_.begin(); ledger != others_.end(); ++ledger) {
+            if ((*ledger)->loss_cutoff() != loss_cutoff) continue;
+            others_.splice(others_.begin(), others_, ledger);
+            return *others_.front();
+        }
+        auto made =
+            std::make_unique<TruncatedLedger>(loss_cutoff, make_(static_cast<double>(loss_cutoff)), kernels_, *cache_);
+        if (loss_cutoff == default_cutoff_) return *(default_ = std::move(made));
+        others_.push_front(std::move(made));
+        return *others_.front();
+    }
+
+    // The smallest cutoff x with T Q(x) <= e^-30 delta: what is missing is at most Q(x) in each
+    // step. It must be an integer, hence at most 1e6; no delta needs more.
+    int tight_cutoff(double times, double log_delta) {
+        const double log_mass = log_delta - tune::log_below_delta - std::log(times * at(default_cutoff_).count());
+        return static_cast<int>(std::ceil(min(std::sqrt(-2.0 * min(log_mass, -1.0)), 1e6)));
+    }
+
+    // Forgets all but the default and the `max_count` cutoffs that were asked for last.
+    void evict_cutoffs(std::size_t max_count) {
+        for (; others_.size() > max_count; others_.pop_back()) evicted_work_ += others_.back()->work();
+    }
+
+    std::size_t bytes() const {
+        std::size_t sum = cache_->bytes();
+        for_each([&](const TruncatedLedger& ledger) { sum += ledger.bytes(); });
+        return sum;
+    }
+    double work() const {
+        double sum = evicted_work_;
+        for_each([&](const TruncatedLedger& ledger) { sum += ledger.work(); });
+        return sum;
+    }
+
+  private:
+    template <class Visit> void for_each(const Visit& visit) const {
+        if (default_) visit(*default_);
+        for (const auto& ledger : others_) visit(*ledger);
+    }
+
+    Factory make_;
+    const simd::Kernels& kernels_;
+    int default_cutoff_;
+    std::unique_ptr<NodeCache> cache_;  // on the heap, since ledgers refer to it and owners may move
+    std::unique_ptr<TruncatedLedger> default_;
+    std::list<std::unique_ptr<TruncatedLedger>> others_;  // latest first
+    double evicted_work_ = 0.0;
 };
 
 }  // namespace HOCKEYSTICK_ISA

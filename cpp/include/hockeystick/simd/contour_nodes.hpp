@@ -1,4 +1,4 @@
-// The loops over the nodes s_k = c + i k h, k = 0, 1, ..., of a contour (contour/line_sum.hpp):
+// The loops over the nodes s_k = c + i k h, k = 0, 1, ..., of a contour (contour/line.hpp):
 // powers of the characteristic function phi(k h) = M(s_k)/M(c), the factors 1/(s(s+1)), and the
 // terms of the sum with bounds of their errors.
 #pragma once

@@ -1,11 +1,14 @@
-"""Deltas far down: few large losses make them. Bounds of log delta without a sum, and slices of larger losses."""
+"""Few steps of rare samples: in slices of the losses, whose scales are many, and far down by the number of large losses."""
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr, logsumexp
 
@@ -87,9 +90,21 @@ def interpolated(y, known, at):
     return np.where(at <= y[0], below, PchipInterpolator(y, known)(np.clip(at, y[0], y[-1])))
 
 
-def bracket(sigma, rate, steps, eps):
-    """Return what the contour of removing a record says of delta."""
-    return pairs.contour_bracket([("gaussian", [1.0 / sigma], rate, float(steps))], True, False, eps)
+def three_steps(sigma, rate, eps):
+    """Return delta of three steps: the closed form of one, integrated over the losses of the others by the trapezoid rule."""
+    x = np.linspace(
+        -9.5 * sigma, 1.0 + 18.0 * sigma, 2400
+    )  # as fine as the bulk of the losses it converges exponentially
+    losses = losses_of(sigma, rate, x)
+    masses = np.exp(losses - x**2 / (2 * sigma**2)) / (sigma * np.sqrt(2 * np.pi)) * (x[1] - x[0])
+    one = lambda loss: np.exp(log_one_step(sigma, rate, eps - loss - losses))
+    return float(sum(mass * (masses @ one(loss)) for loss, mass in zip(losses, masses, strict=True)))
+
+
+def bracket(sigma, rate, steps, eps=None, delta=None):
+    """Return what the contour of removing a record says of delta or of epsilon."""
+    ledger = [("gaussian", [1.0 / sigma], rate, float(steps))]
+    return pairs.contour_bracket(ledger, True, delta is not None, eps if delta is None else delta)
 
 
 TWO_STEPS = [  # sigma, rate, eps
@@ -158,3 +173,99 @@ def test_lower_ends_fall_with_the_noise():
         assert found.upper - found.lower <= 1e-3 * found.upper
         assert found.upper < before
         before = found.lower
+
+
+CELLS = [  # sigma, rate, eps: in the bulk of the losses, among large ones, beyond all usual ones
+    (0.5, 0.001, 1.1),
+    (0.75, 0.001, 0.1),
+    (1.0, 0.01, 0.0),
+    (1.0, 0.01, 0.05),
+    (1.0, 0.01, 1.0),
+    (1.0, 0.01, 8.0),
+    (1.2, 1e-4, 0.01),
+    (2.0, 0.001, 0.004),
+    (0.3, 1e-5, 2.0),
+]
+DIGITS = {2: 1e-9, 3: 1e-7}  # of the references, by steps, relatively
+
+
+def assert_narrow_around(found, exact, digits):
+    """Check that a bracket of delta has the exact value, and is narrow."""
+    assert found["lower"] <= exact * (1 + digits)
+    assert found["upper"] >= exact * (1 - digits)
+    assert found["upper"] <= found["lower"] * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "eps"), CELLS)
+def test_deltas_and_epsilons_agree_with_integrals(sigma, rate, eps):
+    """The bracket is narrow and has the integral over the losses of the other step; epsilon inverts it."""
+    exact = math.exp(two_steps(sigma, rate, eps))
+    assert_narrow_around(bracket(sigma, rate, 2, eps), exact, DIGITS[2])
+    if eps == 0:
+        return
+    found = bracket(sigma, rate, 2, delta=exact)
+    assert found["lower"] <= eps * (1 + DIGITS[2]) + 1e-12
+    assert found["upper"] >= eps * (1 - DIGITS[2]) - 1e-12
+    assert found["upper"] - found["lower"] <= 1e-6 * eps
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("sigma", "rate", "eps"), [(1.0, 0.05, 0.3), (0.8, 0.05, 5.0)])
+def test_three_steps_agree_with_integrals(sigma, rate, eps):
+    """So do three steps."""
+    assert_narrow_around(bracket(sigma, rate, 3, eps), three_steps(sigma, rate, eps), DIGITS[3])
+
+
+def test_most_of_these_are_asked_in_slices():
+    """The cells are those that slices are for."""
+    found = [bracket(sigma, rate, 2, eps=eps)["slices"] for sigma, rate, eps in CELLS]
+    assert sum(count > 0 for count in found) >= len(CELLS) - 2
+
+
+@functools.cache
+def sharp(sigma, rate, steps, eps):
+    """Return the bracket of a line without slices: of two entries that differ by nothing, a ledger of which has none."""
+    ledger = [("gaussian", [1.0 / sigma], rate, steps - 1.0), ("gaussian", [1.0 / sigma], rate, 1.0)]
+    return pairs.contour_bracket(ledger, True, False, eps)
+
+
+@given(
+    sigma=st.floats(0.3, 3.0),
+    log_rate=st.floats(-11.5, -0.8),
+    steps=st.integers(2, 400),
+    log_eps=st.floats(-6.0, 2.0),
+)
+def test_slices_agree_with_one_line(sigma, log_rate, steps, log_eps):
+    """Both brackets of one delta overlap, whichever way it was found."""
+    rate, eps = float(np.exp(log_rate)), float(np.exp(log_eps))
+    found, plain = bracket(sigma, rate, steps, eps=eps), sharp(sigma, rate, float(steps), eps)
+    if found is None or plain is None:
+        return
+    assert found["log_lower"] <= plain["log_upper"] + 1e-12 * abs(plain["log_upper"])
+    assert plain["log_lower"] <= found["log_upper"] + 1e-12 * abs(found["log_upper"])
+
+
+@pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
+def test_a_delta_does_not_depend_on_what_was_asked_before():
+    """Cells asked in one order or the other, or alone, have the same answers to the last bit."""
+    steps, eps = (a.ravel() for a in np.meshgrid([2.0, 3, 5, 9, 14, 30], np.geomspace(0.01, 6.0, 9)))
+    together = hs.dpsgd_delta(1.0, 0.01, steps, eps)
+    backwards = hs.dpsgd_delta(1.0, 0.01, steps[::-1], eps[::-1])[::-1]
+    alone = [float(hs.dpsgd_delta(1.0, 0.01, t, e)) for t, e in zip(steps, eps, strict=True)]
+    np.testing.assert_array_equal(together, backwards)
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_deltas_fall_in_eps_and_rise_in_steps():
+    """Certified upper ends follow the exact curve closely enough to be monotone on a coarse grid."""
+    deltas = hs.dpsgd_delta(0.8, 0.001, np.arange(2.0, 40.0)[:, None], np.geomspace(0.01, 5.0, 30))
+    assert np.all(np.diff(deltas, axis=1) < 0)
+    assert np.all(np.diff(deltas, axis=0) > 0)
+
+
+def test_the_method_names_the_slices():
+    """An answer by slices says so."""
+    accountant = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 3)
+    found = accountant.delta_bracket(0.05)
+    assert "slices of the losses" in found.method
+    assert found.status == "certified"

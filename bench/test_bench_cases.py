@@ -1,4 +1,4 @@
-"""Hidden states: sums of contractions, shifted interpolation, the smallest bound over a grid of cells, and the exact chain."""
+"""The cases of cases.py beside SciPy's expressions: kernels, grids of closed forms, hidden states, contractions, shifted interpolation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ import pytest
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("case", "library"), cases.offers(cases.HIDDEN_STATES), ids=str)
-def test_hidden_states(benchmark: BenchmarkFixture, case: cases.Case, library: str) -> None:
-    """A grid has the same values cell by cell; the chain is answered within its tolerance."""
-    case.run(benchmark, library)
+ALL = [*cases.HOCKEY_STICK, *cases.CONTRACTION, *cases.CLOSED_FORMS, *cases.HIDDEN_STATES]
 
 
-@pytest.mark.parametrize(("case", "library"), cases.offers(cases.CONTRACTION), ids=str)
-def test_contraction_sum(benchmark: BenchmarkFixture, case: cases.Case, library: str) -> None:
-    """The sum is that of the cumulative product, constants at any depth and arrays, early exit or not."""
+@pytest.mark.share(3)
+@pytest.mark.parametrize(("case", "library"), cases.offers(ALL), ids=str)
+def test_case(benchmark: BenchmarkFixture, case: cases.Case, library: str) -> None:
+    """Libraries and threads give the same numbers, to what the expression can resolve; the chain is answered within its tolerance."""
     case.run(benchmark, library)
 
 
