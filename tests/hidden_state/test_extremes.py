@@ -15,15 +15,8 @@ import processes
 from high_precision import theta as exact_theta
 from hockeystick import federated, last_iterate
 
-FEDAVG = {
-    "rounds": 100,
-    "local_steps": 5,
-    "num_clients": 50,
-    "clip_norm": 1.0,
-    "noise_std": 1.0,
-    "smoothness": 1.0,
-    "learning_rate": 0.01,
-}
+FEDAVG = {"rounds": 100, "local_steps": 5, "num_clients": 50, "clip_norm": 1.0, "noise_std": 1.0, "smoothness": 1.0}
+FEDAVG |= {"learning_rate": 0.01}
 FEDPROX = FEDAVG | {"smoothness": 1.0, "learning_rate": 0.1, "prox": 2.0}
 
 
@@ -200,7 +193,7 @@ def test_hidden_values_are_refused() -> None:
         federated.fedavg_gdp(**(FEDAVG | {"rounds": 10**400}))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.parametrize(
     "call",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from fractions import Fraction
 
 import mpmath as mp
@@ -144,39 +143,6 @@ def test_gaussian_kernel(r: float) -> None:
             assert exact <= computed <= delta
             if exact > mp.mpf("1e-300"):
                 assert mp.log(mp.mpf(float(computed)) / exact) <= 2e-12 * (1 - mp.log(exact))
-
-
-@pytest.mark.parametrize(
-    ("kernel", "words"),
-    [
-        ([[0.5, 0.6], [0.5, 0.5]], "kernel[0] must sum to 1 within 1e-09, not to 1.1"),
-        ([[0.5, 0.5], [-0.1, 1.1]], "kernel[1, 0] must lie in [0, 1], not -0.1"),
-        ([[0.5, math.nan], [0.5, 0.5]], "kernel[0, 1] must lie in [0, 1], not nan"),
-        ([[0.5, 0.5], [1.0]], "kernel must be a matrix of numbers whose rows have one length"),
-        ([0.5, 0.5], "kernel must be a matrix with at least one row and one column, not of shape (2,)"),
-        (np.zeros((0, 3)), "not of shape (0, 3)"),
-        ([[math.inf, 0.5]], "kernel[0, 0] must lie in [0, 1], not inf"),
-        ("flip", "kernel must be"),
-    ],
-)
-def test_refused(kernel: object, words: str) -> None:
-    """What is no kernel is named, with the entry or the row."""
-    for call in (lambda: hs.contraction_coefficient(kernel, 1.0), lambda: hs.nonlinear_contraction(kernel, 1.0, 0.5)):
-        with pytest.raises((ValueError, TypeError), match=re.escape(words)):
-            call()
-
-
-def test_cells_outside_the_domain() -> None:
-    """A negative eps or a delta above 1 is named, or NaN; the number for a Gaussian kernel likewise."""
-    with pytest.raises(ValueError, match="eps must be non-negative, not -1"):
-        hs.contraction_coefficient(FLIP, -1.0)
-    with pytest.raises(ValueError, match=r"delta must lie in \[0, 1\], not 1.5"):
-        hs.nonlinear_contraction(FLIP, 1.0, 1.5)
-    with pytest.raises(ValueError, match="kernel must be non-negative, not -2"):
-        hs.nonlinear_contraction(-2.0, 1.0, 0.5)
-    values = hs.nonlinear_contraction(FLIP, [0.1, -1.0, 0.1], [0.1, 0.1, math.nan], on_error="nan")
-    assert np.isnan(values).tolist() == [False, True, True]
-    assert np.isnan(hs.contraction_coefficient(FLIP, [-1.0, 1.0], on_error="nan")).tolist() == [True, False]
 
 
 def test_nothing_is_left() -> None:

@@ -63,21 +63,3 @@ def test_lipschitz_constant() -> None:
             computed = last_iterate.pnsgd_lipschitz(learning_rate=eta, smoothness=beta, strong_convexity=rho)
             assert exact <= computed <= mp.sqrt(exact**2 + mp.mpf(1e-14))
             assert max(abs(1 - eta * rho), abs(1 - eta * beta)) <= computed * (1 + 1e-15)
-
-
-def test_refused() -> None:
-    """A step beyond 2/(beta + rho), where M is no Lipschitz constant, and what no divergence has."""
-    with pytest.raises(ValueError, match=r"learning_rate must be at most 2/\(smoothness \+ strong_convexity\)"):
-        last_iterate.pnsgd_lipschitz(learning_rate=1.99, smoothness=1.0, strong_convexity=0.1)
-    rest = {"distance": 1.0, "noise_std": 1.0, "steps": 3}
-    for change, words in (
-        ({"order": 1.0}, "order must be above 1"),
-        ({"order": np.inf}, "order must be above 1 and finite"),
-        ({"order": 2.0, "steps": 0}, "steps must be an integer"),
-        ({"order": 2.0, "distance": -1.0}, "distance must be non-negative"),
-        ({"order": 2.0, "lipschitz": np.nan}, "lipschitz must be non-negative"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            last_iterate.iteration_rdp(**(rest | change))
-    nan = last_iterate.iteration_rdp([2.0, 0.5], **rest, on_error="nan")
-    assert np.isnan(nan).tolist() == [False, True]

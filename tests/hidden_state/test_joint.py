@@ -21,14 +21,8 @@ RESOLVED = 1e-9  # a smaller exact value is not told from 0 by the reference's q
 def process(gap: float, diameter: float, lipschitz: float = 1.0) -> dict:
     """Return the arguments of a process in noise deviations, from what the bounds know: gap, diameter, Lipschitz constant."""
     smoothness, convexity = (1 + lipschitz, 0.0) if lipschitz > 1 else (1 - lipschitz, 1 - lipschitz)
-    return {
-        "learning_rate": 1.0,
-        "noise_std": 1.0,
-        "lipschitz": gap / 2,
-        "smoothness": smoothness,
-        "strong_convexity": convexity,
-        "diameter": diameter,
-    }
+    curvature = {"smoothness": smoothness, "strong_convexity": convexity}
+    return {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": gap / 2, "diameter": diameter} | curvature
 
 
 class Strategy:

@@ -15,15 +15,8 @@ from hockeystick import federated, last_iterate
 
 mp.mp.dps = 30
 
-DESCENT = {
-    "index": 20,
-    "num_records": 25,
-    "learning_rate": 0.5,
-    "noise_std": 1.0,
-    "lipschitz": 1.0,
-    "smoothness": 0.5,
-    "diameter": 1.5,
-}
+DESCENT = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.5}
+DESCENT |= {"index": 20, "num_records": 25}
 
 
 def contracted(eps: mp.mpf, e: mp.mpf, r: mp.mpf, theta=theorems.theta) -> mp.mpf:
@@ -108,25 +101,6 @@ def test_laplace_against_the_formulas(eps: float, diameter: float) -> None:
     assert best.delta == best.bounds["nonlinear"]
 
 
-def test_best_function_of_a_divergence() -> None:
-    """No kernel exceeds F, and a two-point law meets it: E_gamma(mu K||nu K) <= E max_xx' E_gamma'(K(x)||K(x'))."""
-    rng = np.random.default_rng(4)
-    for _ in range(2000):
-        states, outcomes = rng.integers(2, 6, 2)
-        gamma = math.exp(rng.uniform(0, 3))
-        mu, nu = rng.dirichlet(np.full(states, 0.5), 2)
-        kernel = rng.dirichlet(np.full(outcomes, 0.5), states)
-        e = np.maximum(mu - gamma * nu, 0).sum()
-        if e < 1e-9:
-            continue
-        sharper = 1 + (gamma - 1) / e
-        eta = max(np.maximum(p - sharper * q, 0).sum() for p, q in itertools.permutations(kernel, 2))
-        assert np.maximum(mu @ kernel - gamma * (nu @ kernel), 0).sum() <= e * eta + 1e-13
-        two = np.array([e, 1 - e]), np.array([0.0, 1.0])
-        met = np.maximum(two[0] @ kernel[:2] - gamma * (two[1] @ kernel[:2]), 0).sum()
-        np.testing.assert_allclose(met, e * np.maximum(kernel[0] - sharper * kernel[1], 0).sum(), rtol=1e-9, atol=1e-14)
-
-
 def test_order_of_the_bounds() -> None:
     """The hybrid is below all it is made of, the iterate below the product, the Renyi route above shifted interpolation."""
     rng = np.random.default_rng(1)
@@ -158,17 +132,8 @@ def test_order_of_the_bounds() -> None:
 def test_what_the_projection_hides() -> None:
     """One step after the record's, in one dimension: F with the supremum over pairs of means within the step's drift."""
     eps, g, width, drift = 0.5, 0.4, 2.0, 0.2
-    best = last_iterate.best(
-        eps,
-        index=1,
-        num_records=2,
-        learning_rate=1.0,
-        noise_std=1.0,
-        lipschitz=drift,
-        smoothness=0.0,
-        diameter=width,
-        one_dimensional=True,
-    )
+    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": drift, "smoothness": 0.0, "diameter": width}
+    best = last_iterate.best(eps, index=1, num_records=2, **process, one_dimensional=True)
     e = hs.theta(eps, g)
     sharper = math.log(1 + math.expm1(eps) / e)
     starts, moves = np.linspace(-1, 1, 21), np.linspace(-drift, drift, 9)
@@ -218,17 +183,8 @@ def test_without_projection() -> None:
 @pytest.mark.parametrize("after", [400, 520, 1000, 20000])
 def test_what_is_forgotten_beyond_the_range_of_doubles(after: int) -> None:
     """Halving steps without projection leave mu = g/sqrt(sum 4^j), an equality for quadratics: sums that overflow count too."""
-    best = last_iterate.best(
-        0.0,
-        index=1,
-        num_records=after + 1,
-        learning_rate=0.5,
-        noise_std=1.0,
-        lipschitz=1.0,
-        smoothness=1.0,
-        strong_convexity=1.0,
-        diameter=np.inf,
-    )
+    halving = {"smoothness": 1.0, "strong_convexity": 1.0, "diameter": np.inf}
+    best = last_iterate.best(0.0, **(DESCENT | halving | {"index": 1, "num_records": after + 1}))
     mu = 2 / mp.sqrt((mp.mpf(4) ** (after + 1) - 1) / 3)
     with mp.workdps(30):
         truth = mu / mp.sqrt(2 * mp.pi) if mu < 1e-20 else theorems.theta(0, mu)
@@ -239,17 +195,9 @@ def test_what_is_forgotten_beyond_the_range_of_doubles(after: int) -> None:
 def test_aggregator_does_not_know_its_unit(unit: float) -> None:
     """Noise, gradients and step sizes in another unit leave the gaps over the noise, and so shifted interpolation, as they are."""
     steps, noise = np.array([1.0, 2.0, 0.5, 1.0]), np.array([1.0, 0.7, 1.3, 1.0])
+    users = {"num_users": 4, "batch_size": 1, "radius": 1.0, "loss": "convex"}
     shifted = [
-        federated.best(
-            0.5,
-            num_users=4,
-            batch_size=1,
-            learning_rate=steps * k,
-            noise_std=noise * k,
-            lipschitz=k,
-            radius=1.0,
-            loss="convex",
-        ).bounds["shifted"]
+        federated.best(0.5, **users, learning_rate=steps * k, noise_std=noise * k, lipschitz=k).bounds["shifted"]
         for k in (1.0, unit)
     ]
     np.testing.assert_allclose(shifted[1], shifted[0], rtol=1e-12)
@@ -258,17 +206,8 @@ def test_aggregator_does_not_know_its_unit(unit: float) -> None:
 @pytest.mark.parametrize("one_dimensional", [False, True])
 def test_reach_does_not_underflow_on_the_way(one_dimensional: bool) -> None:
     """A diameter of 1e-100 deviations stays that if the quotient by one of its factors has no double."""
-    best = last_iterate.best(
-        0.0,
-        index=1,
-        num_records=2,
-        learning_rate=1e200,
-        noise_std=1e-300,
-        lipschitz=1e-300,
-        smoothness=0.0,
-        diameter=1e-200,
-        one_dimensional=one_dimensional,
-    )
+    process = {"learning_rate": 1e200, "noise_std": 1e-300, "lipschitz": 1e-300, "smoothness": 0.0, "diameter": 1e-200}
+    best = last_iterate.best(0.0, index=1, num_records=2, **process, one_dimensional=one_dimensional)
     alone = hs.theta(0.0, 2.0)
     np.testing.assert_allclose(best.bounds["nonlinear"], alone * 1e-100 / math.sqrt(2 * math.pi), rtol=1e-9)
     assert best.delta >= alone * 1e-100 / math.sqrt(2 * math.pi) * (1 - 1e-13)
@@ -297,15 +236,8 @@ def test_random_stop() -> None:
     assert long.bounds["hybrid"] <= long.bounds["nonlinear"]
 
 
-AGGREGATION = {
-    "num_users": 120,
-    "batch_size": 10,
-    "learning_rate": 0.5,
-    "noise_std": 1.5,
-    "lipschitz": 1.0,
-    "radius": 1.0,
-    "loss": "convex",
-}
+AGGREGATION = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0, "loss": "convex"}
+AGGREGATION |= {"num_users": 120, "batch_size": 10}
 
 
 @pytest.mark.parametrize(
@@ -321,13 +253,11 @@ def test_aggregator_constants_and_schedules_agree(change: dict, suffix: float | 
     spelled = federated.best(0.8, **spread, suffix=suffix)
     for name, value in best.bounds.items():
         np.testing.assert_allclose(value, spelled.bounds[name], rtol=1e-9, err_msg=name)
-    published = (
-        federated.trusted_aggregator(0.8, **{k: v for k, v in arguments.items() if k != "strong_convexity"})
-        if suffix is None
-        else federated.trusted_aggregator_random_stop(
-            0.8, **{k: v for k, v in arguments.items() if k != "strong_convexity"}, suffix=suffix
-        )
-    )
+    printed = {k: v for k, v in arguments.items() if k != "strong_convexity"}
+    if suffix is None:
+        published = federated.trusted_aggregator(0.8, **printed)
+    else:
+        published = federated.trusted_aggregator_random_stop(0.8, **printed, suffix=suffix)
     for smaller, larger in itertools.pairwise(
         [best.delta, best.bounds["hybrid"], best.bounds["contraction"], published]
     ):
@@ -337,16 +267,8 @@ def test_aggregator_constants_and_schedules_agree(change: dict, suffix: float | 
 def test_aggregator_schedule_by_hand() -> None:
     """Rates, noise and radii that change from round to round: every term by mpmath."""
     rates, noises, radii = [0.5, 0.4, 0.3], [1.0, 2.0, 1.5], [1.0, 0.8, 1.2]
-    best = federated.best(
-        0.5,
-        num_users=6,
-        batch_size=2,
-        learning_rate=rates,
-        noise_std=noises,
-        lipschitz=1.0,
-        radius=radii,
-        loss="convex",
-    )
+    schedule = {"learning_rate": rates, "noise_std": noises, "lipschitz": 1.0, "radius": radii}
+    best = federated.best(0.5, num_users=6, batch_size=2, **schedule, loss="convex")
     root, eps = mp.sqrt(2), mp.mpf(0.5)
     deviation = [mp.mpf(e) * mp.mpf(s) for e, s in zip(rates, noises, strict=True)]
     nonlinear = shifted = mp.mpf(0)
@@ -364,7 +286,7 @@ def test_aggregator_schedule_by_hand() -> None:
 
 
 def test_grids_and_threads() -> None:
-    """Arguments broadcast; any number of threads gives the bits of one; bad cells raise or spoil themselves alone."""
+    """Arguments broadcast; any number of threads gives the bits of one."""
     grid = DESCENT | {"diameter": np.geomspace(0.1, 20, 9)[:, None], "num_records": np.arange(25, 31)}
     alone = last_iterate.best(0.5, **grid, num_threads=1)
     for threads in (2, 5):
@@ -376,42 +298,3 @@ def test_grids_and_threads() -> None:
         cell = last_iterate.best(0.5, **(grid | {"diameter": grid["diameter"][i, 0], "num_records": 25 + j}))
         assert cell.delta == alone.delta[i, j]
         assert cell.method == alone.method[i, j]
-    bad = DESCENT | {"diameter": np.array([1.0, -1.0])}
-    with pytest.raises(ValueError, match=r"diameter\[1\].*-1.0"):
-        last_iterate.best(0.5, **bad)
-    spoilt = last_iterate.best(0.5, **bad, on_error="nan")
-    assert np.isnan(spoilt.delta).tolist() == [False, True]
-    assert spoilt.method.tolist()[1] == ""
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "match"),
-    [
-        ({"index": 26}, ValueError, "index must lie"),
-        ({"strong_convexity": 0.6}, ValueError, "strong_convexity must be at most smoothness"),
-        ({"noise_scale": 1.0}, TypeError, "exactly one of noise_std"),
-        ({"noise_std": None}, TypeError, "exactly one of noise_std"),
-        ({"one_dimensional": 1}, TypeError, "one_dimensional must be"),
-        ({"learning_rate": 0.0}, ValueError, "learning_rate must be positive"),
-        ({"diameter": np.nan}, ValueError, "diameter must be positive"),
-    ],
-)
-def test_misuse(change: dict, error: type[Exception], match: str) -> None:
-    """Bad arguments are named."""
-    with pytest.raises(error, match=match):
-        last_iterate.best(1.0, **(DESCENT | change))
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"strong_convexity": 0.1}, "strong_convexity must be 0, or at most"),
-        ({"suffix": 0.0}, "suffix must lie"),
-        ({"noise_std": [1.0, 1.0]}, "the last axis of noise_std is the round"),
-        ({"smoothness": 5.0}, "learning_rate must be at most"),
-    ],
-)
-def test_aggregator_misuse(change: dict, match: str) -> None:
-    """Bad arguments of the trusted aggregator are named."""
-    with pytest.raises(ValueError, match=match):
-        federated.best(1.0, **(AGGREGATION | change))

@@ -14,6 +14,7 @@ import mixture_chain
 from hockeystick import federated, last_iterate
 
 EPS = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
+UNIT = {"learning_rate": 1.0, "noise_std": 1.0}
 RESOLVED = 1e-10  # what the reference's quadrature is right to
 GRADIENTS = {
     "linear": lambda w, x, _: np.full_like(w, x),
@@ -101,13 +102,13 @@ def test_cyclic(count: int) -> None:
     """On random chains every bound is at least the certified one; each comes close to some."""
     rng = np.random.default_rng(21)
     tightest: dict[str, float] = {}
-    for _ in range(count):
-        x = Instance(rng)
+    for k in range(count):
+        x, some = Instance(rng), slice(k % 2, None, 2)  # bounds are milliseconds for each eps: every second one
         rounds = int(rng.integers(2, 13))
         index, period = int(rng.integers(1, rounds + 1)), int(rng.choice([1, 1, 2, 3, 5]))
         uses = [t + 1 >= index and (t + 1 - index) % period == 0 for t in range(rounds)]
-        best = last_iterate.best_cyclic(EPS, index=index, period=period, rounds=rounds, **x.process)
-        compare(best, x.chain(uses).lower, 0.0, tightest)
+        best = last_iterate.best_cyclic(EPS[some], index=index, period=period, rounds=rounds, **x.process)
+        compare(best, x.chain(uses).lower[some], 0.0, tightest)
     assert all(ratio < 1.05 for ratio in tightest.values()), tightest
 
 
@@ -117,7 +118,7 @@ def test_sampled(count: int) -> None:
     rng = np.random.default_rng(22)
     tightest: dict[str, float] = {}
     for k in range(count):
-        x = Instance(rng)
+        x, some = Instance(rng), slice(k % 2, None, 2)
         rounds, rate = int(rng.integers(1, 10)), float(rng.choice([0.05, 0.3, 0.7, 0.95]))
         if k % 3 == 0:  # a Poisson sample: the record's gradient is added to the others'
             x.kind, x.beta, x.rho, x.lipschitz = "linear", 0.0, 0.0, x.record
@@ -125,8 +126,8 @@ def test_sampled(count: int) -> None:
         else:  # one record a step
             others = x.psi(x.other)
         first, second = ([[(rate, x.psi(r)), (1 - rate, others)]] * rounds for r in (x.record, x.neighbour))
-        best = last_iterate.best_sampled(EPS, sampling_rate=rate, rounds=rounds, **x.process)
-        compare(best, x.exact(first, second), RESOLVED, tightest)
+        best = last_iterate.best_sampled(EPS[some], sampling_rate=rate, rounds=rounds, **x.process)
+        compare(best, x.exact(first, second)[some], RESOLVED, tightest)
     assert all(ratio < 1.3 for ratio in tightest.values()), tightest
 
 
@@ -144,18 +145,8 @@ def test_every_round_check_value() -> None:
 @pytest.mark.parametrize("rounds", [1, 2, 10, 1000])
 def test_strongly_convex_closed_form(c: float, rounds: int) -> None:
     """Without a domain: g sqrt((1 + c)/(1 - c) (1 - c^T)/(1 + c^T)), which quadratics attain."""
-    best = last_iterate.best_cyclic(
-        0.3,
-        index=1,
-        period=1,
-        rounds=rounds,
-        learning_rate=1.0,
-        noise_std=1.0,
-        lipschitz=0.1,
-        smoothness=1 - c,
-        strong_convexity=1 - c,
-        diameter=np.inf,
-    )
+    process = UNIT | {"lipschitz": 0.1, "smoothness": 1 - c, "strong_convexity": 1 - c, "diameter": np.inf}
+    best = last_iterate.best_cyclic(0.3, index=1, period=1, rounds=rounds, **process)
     mu = 0.2 * math.sqrt((1 + c) / (1 - c) * (1 - c**rounds) / (1 + c**rounds))
     np.testing.assert_allclose(best.delta, hs.theta(0.3, mu), rtol=1e-9)
 
@@ -172,18 +163,8 @@ def test_cyclic_is_shifted_interpolation_over_rounds(
     than that of coupled runs: the value lies between the optimum and those starts'.
     """
     beta, rho = (1 + c, 0.0) if c > 1 else (1 - c, 1 - c)
-    best = last_iterate.best_cyclic(
-        0.0,
-        index=index,
-        period=period,
-        rounds=rounds,
-        learning_rate=1.0,
-        noise_std=1.0,
-        lipschitz=0.2,
-        smoothness=beta,
-        strong_convexity=rho,
-        diameter=diameter,
-    )
+    process = UNIT | {"lipschitz": 0.2, "smoothness": beta, "strong_convexity": rho, "diameter": diameter}
+    best = last_iterate.best_cyclic(0.0, index=index, period=period, rounds=rounds, **process)
     gamma = np.where((np.arange(1, rounds + 1) - index) % period == 0, 0.4, 0.0)
     gamma[: index - 1] = 0
     bound = None if np.isinf(diameter) else diameter
@@ -199,28 +180,6 @@ def test_cyclic_is_shifted_interpolation_over_rounds(
     assert optimum * (1 - 1e-9) <= best.bounds["shifted"] <= hs.theta(0.0, math.sqrt(min(values))) * (1 + 1e-9)
 
 
-@pytest.mark.slow
-def test_one_use_is_best() -> None:
-    """A period beyond the rounds is one participation: the bounds of `best`, or less where shifted interpolation uses the domain."""
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        x = Instance(rng)
-        rounds = int(rng.integers(1, 30))
-        when = {"index": int(rng.integers(1, rounds + 1))}
-        cyclic = last_iterate.best_cyclic(EPS, **when, period=1000, rounds=rounds, **x.process)
-        once = last_iterate.best(EPS, **when, num_records=rounds, **x.process)
-        for name in ("plain", "contraction", "nonlinear"):
-            np.testing.assert_allclose(cyclic.bounds[name], once.bounds[name], rtol=1e-8, atol=1e-300, err_msg=name)
-        assert np.all(cyclic.delta <= once.delta * (1 + 1e-8))
-        wide = x.process | {"diameter": np.inf}
-        np.testing.assert_allclose(
-            last_iterate.best_cyclic(EPS, **when, period=1000, rounds=rounds, **wide).delta,
-            last_iterate.best(EPS, **when, num_records=rounds, **wide).delta,
-            rtol=1e-7,
-            atol=1e-300,
-        )
-
-
 def test_always_sampled_is_every_round() -> None:
     """A sampling rate of 1 is participation in every round, of 0 none."""
     process = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 0.3, "smoothness": 0.5, "diameter": 1.0}
@@ -234,7 +193,7 @@ def test_always_sampled_is_every_round() -> None:
 
 def test_pattern_is_below_the_sum_over_patterns() -> None:
     """The mean over all patterns by enumeration, F after the last use, is never below; for two rounds it is equal."""
-    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.0, "diameter": 2.0}
+    process = UNIT | {"lipschitz": 0.25, "smoothness": 0.0, "diameter": 2.0}
     for rounds, rate, eps in itertools.product((1, 2, 6), (0.1, 0.6), (0.2, 1.0)):
         found = last_iterate.best_sampled(eps, sampling_rate=rate, rounds=rounds, **process).bounds["pattern"]
         total = 0.0
@@ -254,7 +213,7 @@ def test_pattern_is_below_the_sum_over_patterns() -> None:
 
 def test_sampled_is_below_what_it_is_made_of() -> None:
     """More sampling, more rounds and a wider domain never lower a bound; sampling never exceeds participation in every round."""
-    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.0, "diameter": 2.0}
+    process = UNIT | {"lipschitz": 0.25, "smoothness": 0.0, "diameter": 2.0}
     rates = np.array([0.02, 0.1, 0.3, 0.8])
     deltas = last_iterate.best_sampled(0.5, sampling_rate=rates, rounds=40, **process)
     every = last_iterate.best_cyclic(0.5, index=1, period=1, rounds=40, **process)
@@ -265,8 +224,8 @@ def test_sampled_is_below_what_it_is_made_of() -> None:
     assert np.all(wide.delta >= deltas.delta * (1 - 1e-9))
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("count", [15, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.share(4)
+@pytest.mark.parametrize("count", [15, 60])
 @pytest.mark.parametrize("loss", ["convex", "nonconvex"])
 def test_aggregator_that_draws_every_round(loss: str, count: int) -> None:
     """A batch of two among users with linear or, for nonconvex losses, concave quadratic ones: the chain's mixture is never above."""
@@ -283,18 +242,9 @@ def test_aggregator_that_draws_every_round(loss: str, count: int) -> None:
         drawn = 2 / users
         first, second = ([[(drawn, psi([own, 0.3])), (1 - drawn, psi([0.3, 0.3]))]] * rounds for own in (1.0, -1.0))
         exact = mixture_chain.lower_end(EPS, first, second, radius, rate * noise / math.sqrt(2))
-        best = federated.best_sampled(
-            EPS,
-            num_users=users,
-            batch_size=2,
-            rounds=rounds,
-            learning_rate=rate,
-            noise_std=noise,
-            lipschitz=lipschitz,
-            radius=radius,
-            loss=loss,
-            smoothness=beta,
-        )
+        lengths = {"learning_rate": rate, "noise_std": noise, "lipschitz": lipschitz, "radius": radius}
+        settings = {"num_users": users, "batch_size": 2, "rounds": rounds, "loss": loss, "smoothness": beta}
+        best = federated.best_sampled(EPS, **lengths, **settings)
         compare(best, exact, RESOLVED, {})
 
 
@@ -310,78 +260,14 @@ def test_one_drawn_user_breaks_the_sum_over_rounds() -> None:
     assert drawn.delta >= exact * (1 - 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"batch_size": 11}, "batch_size must be at most num_users"),
-        ({"smoothness": 5.0}, "learning_rate must be at most 2/smoothness"),
-        ({"loss": "nonconvex"}, "smoothness must be given for a nonconvex loss"),
-        ({"strong_convexity": 0.1}, "strong_convexity must be 0, or at most"),
-        ({"radius": 0.0}, "radius must be positive"),
-        ({"rounds": 0}, "rounds must be an integer"),
-    ],
-)
-def test_aggregator_misuse(change: dict, match: str) -> None:
-    """Bad arguments are named."""
-    arguments = {
-        "num_users": 10,
-        "batch_size": 2,
-        "rounds": 3,
-        "learning_rate": 0.5,
-        "noise_std": 1.0,
-        "lipschitz": 1.0,
-    }
-    with pytest.raises(ValueError, match=match):
-        federated.best_sampled(1.0, **(arguments | {"radius": 1.0, "loss": "convex"} | change))
-
-
-PROCESS = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0}
-
-
 @pytest.mark.parametrize("scale", [1e-12, 1e-15, 1e-100])
 def test_divided_scales_with_small_losses(scale: float) -> None:
     """What a record does in proportion to a small gradient, at losses in the same proportion, is in that proportion."""
 
     def divided(size: float, rate: float) -> float:
-        process = PROCESS | {
-            "lipschitz": size / 2,
-            "learning_rate": 1.0,
-            "noise_std": 1.0,
-            "smoothness": 0.0,
-            "diameter": 2.0,
-        }
+        process = UNIT | {"lipschitz": size / 2, "smoothness": 0.0, "diameter": 2.0}
         best = last_iterate.best_sampled(1.3 * size, sampling_rate=rate, rounds=10, **process)
         return float(best.bounds["divided"]) / size
 
     for rate in (0.5, 1.0):
         assert divided(scale, rate) == pytest.approx(divided(1e-6, rate), rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "match"),
-    [
-        ({"index": 11}, ValueError, "index must lie in"),
-        ({"period": 0}, ValueError, "period must be an integer"),
-        ({"rounds": 2.5}, ValueError, "rounds must be an integer"),
-        ({"strong_convexity": 0.6}, ValueError, "strong_convexity must be at most smoothness"),
-        ({"noise_std": 0.0}, ValueError, "noise_std must be positive"),
-        ({"diameter": np.nan}, ValueError, "diameter must be positive"),
-        ({"eps": -1.0}, ValueError, "eps must be non-negative"),
-        ({"lipschitz": "1"}, TypeError, "lipschitz must be a real number"),
-    ],
-)
-def test_cyclic_misuse(change: dict, error: type[Exception], match: str) -> None:
-    """Bad arguments are named."""
-    arguments = {"eps": 1.0, "index": 1, "period": 2, "rounds": 10} | PROCESS | change
-    with pytest.raises(error, match=match):
-        last_iterate.best_cyclic(**arguments)
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.1, np.nan])
-def test_sampled_misuse(rate: float) -> None:
-    """A sampling rate is a probability; cells outside the domain are NaN where that is asked for."""
-    with pytest.raises(ValueError, match="sampling_rate must lie in"):
-        last_iterate.best_sampled(1.0, sampling_rate=rate, rounds=10, **PROCESS)
-    spoilt = last_iterate.best_sampled(1.0, sampling_rate=[rate, 0.5], rounds=10, **PROCESS, on_error="nan")
-    assert np.isnan(spoilt.delta).tolist() == [True, False]
-    assert spoilt.method[0] == ""

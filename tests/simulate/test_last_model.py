@@ -16,16 +16,11 @@ import hockeystick as hs
 from hockeystick import federated, last_iterate, simulate
 
 FREE: dict[str, Any] = {"clip_norm": math.inf}
-AGGREGATOR: dict[str, Any] = {
-    "learning_rate": 0.8,
-    "clip_norm": 1.0,
-    "noise_std": 1.5,
-    "batch_size": 4,
-    "radius": 1.0,
-}
+AGGREGATOR: dict[str, Any] = {"learning_rate": 0.8, "clip_norm": 1.0, "noise_std": 1.5, "batch_size": 4, "radius": 1.0}
 PNSGD: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": 0.5}
 USERS = simulate.synthetic("logistic", sizes=[1] * 40, num_features=3, seed=1)
 POOLED = simulate.synthetic("logistic", sizes=[12], num_features=3, seed=1)
+PROCESS = {"num_records": 12, "learning_rate": 0.5, "lipschitz": 1.0, "diameter": 1.0}  # of PNSGD, for `last_iterate`
 STEPS, NOISES = tuple(1 / t for t in range(1, 11)), tuple(1 + 0.1 * t for t in range(10))
 
 
@@ -118,19 +113,13 @@ def test_trusted_aggregator_by_rounds(loss: str, suffix: float | None, scheduled
     for delta in (1e-3, 1e-6):
         epsilon = guarantee.epsilon(10, delta)
         assert epsilon > 0
-        arguments: dict[str, Any] = {
-            "num_users": 40,
-            "batch_size": 4,
-            "learning_rate": 0.8 * np.array(STEPS) if scheduled else 0.8,
-            "noise_std": 1.5 * np.array(NOISES) if scheduled else 1.5,
-            "lipschitz": clip,
-            "radius": 1.0,
-            "loss": loss,
-        }
+        rates, noises = 0.8 * np.array(STEPS if scheduled else 1.0), 1.5 * np.array(NOISES if scheduled else 1.0)
+        users: dict[str, Any] = {"num_users": 40, "batch_size": 4, "lipschitz": clip, "radius": 1.0, "loss": loss}
         if suffix is None:
-            theorem = federated.trusted_aggregator(epsilon, **arguments)
+            theorem = federated.trusted_aggregator(epsilon, **users, learning_rate=rates, noise_std=noises)
         else:
-            theorem = federated.trusted_aggregator_random_stop(epsilon, suffix=suffix, **arguments)
+            users |= {"learning_rate": rates, "noise_std": noises, "suffix": suffix}
+            theorem = federated.trusted_aggregator_random_stop(epsilon, **users)
         assert theorem <= delta
         assert theorem == pytest.approx(delta, rel=1e-6)
 
@@ -144,15 +133,7 @@ def test_guarantee_of_a_record(noise: str, index: int) -> None:
     guarantee = algorithm.guarantee(problem, rounds=12, index=index)
     assert guarantee.released == f"the last model only, for record {index}"
     name = "noise_scale" if noise == "laplace" else "noise_std"
-    settings: dict[str, Any] = {
-        "index": index,
-        "num_records": 12,
-        "learning_rate": 0.5,
-        name: 2.0,
-        "lipschitz": 1.0,
-        "smoothness": problem.smoothness,
-        "diameter": 1.0,
-    }
+    settings: dict[str, Any] = PROCESS | {"index": index, name: 2.0, "smoothness": problem.smoothness}
     theorem = getattr(last_iterate, f"pnsgd_{noise}")
     for delta in (1e-2, 1e-6):
         epsilon = guarantee.epsilon(12, delta)
@@ -181,14 +162,7 @@ def test_random_stop(index: int | None) -> None:
     """The mean over stops of the bound for the later rounds; below Theorem 5 for the worst record, and below composition."""
     algorithm = simulate.ProjectedNoisySGD(random_stop=True, **PNSGD)
     guarantee = algorithm.guarantee(POOLED, rounds=12, index=index)
-    settings: dict[str, Any] = {
-        "num_records": 12,
-        "learning_rate": 0.5,
-        "noise_std": 2.0,
-        "lipschitz": 1.0,
-        "smoothness": POOLED.smoothness,
-        "diameter": 1.0,
-    }
+    settings: dict[str, Any] = PROCESS | {"noise_std": 2.0, "smoothness": POOLED.smoothness}
     delta = 1e-3
     epsilon = guarantee.epsilon(12, delta)
     theorem_5 = last_iterate.pnsgd_gaussian_random_stop(epsilon, **settings)
@@ -214,13 +188,7 @@ def test_result_forwards_the_record() -> None:
 def test_simulated_laws_stay_below() -> None:
     """An attack on the random stop: the share of runs above a threshold never differs by more than epsilon and delta allow."""
     vectors = np.full((4, 1), 0.3)
-    settings: dict[str, Any] = {
-        "learning_rate": 0.5,
-        "clip_norm": 1.0,
-        "noise_std": 0.5,
-        "batch_size": 1,
-        "radius": 0.6,
-    }
+    settings = AGGREGATOR | {"learning_rate": 0.5, "noise_std": 0.5, "batch_size": 1, "radius": 0.6}
     algorithm = simulate.TrustedAggregator(random_stop=True, step_factors=(1.0, 0.5, 0.5, 0.3), **settings)
     models = []
     for value in (1.0, -1.0):

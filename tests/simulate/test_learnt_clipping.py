@@ -318,16 +318,6 @@ def test_a_clip_norm_that_falls_below_the_squares_of_doubles_ends_its_run():
     assert np.nanmin(result.clip_norm) >= 1e-138
 
 
-def test_budget_stops_before_the_round_that_exceeds_it():
-    """A budget of nine rounds gives nine, of twenty planned."""
-    algorithm = learnt(records=simulate.Poisson(0.1))
-    limit = algorithm.guarantee(POOLED, rounds=9).epsilon(9, 1e-5)
-    result = run(algorithm, POOLED, rounds=20, budget=(limit, 1e-5))
-    assert (result.completed, result.stopped) == (9, "budget")
-    assert result.clip_norm.shape == (1, 9)
-    assert result.epsilon(1e-5)[-1] == limit
-
-
 # The same bits, and what is left behind
 
 

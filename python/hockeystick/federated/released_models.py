@@ -262,7 +262,7 @@ class _UpperBound(Mechanism):
 
 @dataclass(frozen=True)
 class FixedMean(_UpperBound):
-    """Gaussian noise on the mean of a fixed number of models, in which a record is used with a probability.
+    """Gaussian noise on the mean of a fixed number of models, in which a record is used with a probability: theorem "fixed number".
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class FixedMean(_UpperBound):
 
 @dataclass(frozen=True)
 class PoissonMean(_UpperBound):
-    """Gaussian noise on each model, of which the mean is taken over a Poisson sample of clients.
+    """Gaussian noise on each model, of which the mean is taken over a Poisson sample of clients: theorem "Poisson".
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ class PoissonMean(_UpperBound):
 
 @dataclass(frozen=True)
 class RemainingMean(_UpperBound):
-    """Gaussian noise on each model, of which the mean is taken over those clients of a fixed number that do not drop out.
+    """Gaussian noise on each model, of which the mean is taken over those of a fixed number who do not drop out: theorem "dropouts".
 
     Parameters
     ----------
@@ -438,7 +438,7 @@ LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True)
 class SampledRounds:
-    """Rounds that are alike, in deviations of the noise of their mean.
+    """Rounds that are alike, in deviations of the noise of their mean: theorem "fixed number, last model".
 
     Parameters
     ----------

@@ -33,9 +33,9 @@ GradientFunction: TypeAlias = Callable[[Array, float], ArrayLike]  # (iterates, 
 GRADIENT_MAPS: tuple[GradientMap, ...] = get_args(GradientMap)
 
 NARROW = 1e-12  # no bracket need be narrower
-FEWEST_POINTS = 2**11
-MOST_TABLE_POINTS = 2**16
-MOST_WORK = 1e8  # cells times rounds of one attempt with Laplace noise: some seconds
+MIN_POINTS = 2**11
+MAX_TABLE_POINTS = 2**16
+MAX_WORK = 1e8  # cells times rounds of one attempt with Laplace noise: some seconds
 
 Step: TypeAlias = tuple[float, float, float]  # record, learning_rate, noise
 Map: TypeAlias = tuple[str, float, float, float, float, float, list[float]]  # as _core.scalar_chain takes it
@@ -136,8 +136,8 @@ class _Chain:
 
     def refine(self, eps: Array, tolerance: float) -> tuple[Array, Array, bool]:
         """Return both ends, narrowed as far as asked or affordable, and whether they are as narrow as asked."""
-        affordable = max(64, int(min(2**18, MOST_WORK / len(self.first)))) if self.laplace else MOST_TABLE_POINTS
-        points = min(FEWEST_POINTS, affordable)
+        affordable = max(64, int(min(2**18, MAX_WORK / len(self.first)))) if self.laplace else MAX_TABLE_POINTS
+        points = min(MIN_POINTS, affordable)
         lower, upper = self.bracket(eps, points)
         while True:
             asked = np.maximum(tolerance * upper, NARROW)

@@ -31,7 +31,7 @@ from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, 
 
 __all__ = ["ProjectedNoisySGD"]
 
-MOST_REFINED = 300  # numbers of later rounds for which all bounds are asked; they take longer the more rounds there are
+MAX_REFINED = 300  # numbers of later rounds for which all bounds are asked; they take longer the more rounds there are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ class ProjectedNoisySGD(Algorithm):
         positive = (self.noise == "gaussian") | ((first > 0) & ((contracted > 0) | (later == 0)))
         any_loss = never_zero(first * contracted**later * (1.0 + GAUSSIAN_TAIL * (64.0 + later.max())), positive)
         active = problem.lipschitz is None or problem.lipschitz > self.clip_norm
-        if active or not problem.convex or problem.smoothness is None or later.size > MOST_REFINED:
+        if active or not problem.convex or problem.smoothness is None or later.size > MAX_REFINED:
             return any_loss
         kind: dict[str, Any] = {"noise_scale" if self.noise == "laplace" else "noise_std": noise}
         bound = smallest_bound(
