@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import signal
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -19,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import processes
 from hockeystick.sweep import run
 from hockeystick.sweep.evaluate import subgrids
 from hockeystick.sweep.plan import parse
@@ -199,12 +199,12 @@ def test_interrupted_threads_leave_whole_parts(tmp_path: Path) -> None:
     slow = {**PLAN, "shard_rows": 1}
     run(slow, tmp_path / "whole")
     command = [sys.executable, "-c", code, json.dumps(slow), str(tmp_path / "cut")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with processes.child(command) as process:
         assert process.stdout is not None
         for _ in range(20):
             process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=processes.seconds(60))
     parts = content(tmp_path / "cut/cells")
     assert 0 < len(parts) < 288
     assert parts.items() <= content(tmp_path / "whole/cells").items()
@@ -219,9 +219,9 @@ def test_memory_does_not_grow_with_the_cells() -> None:
     assert plan.num_cells == 10**9
     tracemalloc.start()
     try:
-        waiting = Schedule(plan, range(plan.num_shards))
-        while (index := waiting.next()) is not None:
-            waiting.finished(index, 1.0 + index % 7)
+        waiting = Schedule(range(plan.num_shards))
+        while waiting.next() is not None:
+            waiting.finished()
         assert tracemalloc.get_traced_memory()[1] < 8e6
     finally:
         tracemalloc.stop()

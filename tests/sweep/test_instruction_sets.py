@@ -37,7 +37,7 @@ SETS = core.instruction_sets().split(", ")
 needs_v4 = pytest.mark.skipif("v4" not in SETS, reason="needs AVX-512, to do without it")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", SETS)
 def test_same_bytes_as_on_a_machine_of_that_kind(tmp_path: Path, name: str) -> None:
     """Every process computes a plan with the set that it names, whatever it would choose by itself."""
@@ -135,7 +135,7 @@ for name in sorted(functions.REGISTERED):
         middle = values.get(argument, 0.5)
         if isinstance(middle, str):
             continue
-        count = 6 if name in functions.COSTLY else 100
+        count = 2 if name in functions.COSTLY else 100
         whole = argument in functions.INTEGERS
         column = random.integers(max(1, middle // 2), 4 * middle, count) if whole else middle * random.uniform(0.6, 1.3, count)
         call = {**given, argument: column[:, None] if argument in function.per_round else column}

@@ -192,7 +192,7 @@ from hockeystick.sweep import run
 axes = {"eps": {"linspace": [0, 8], "num": 50}, "r": {"linspace": [0.1, 9], "num": 200}}
 plan = {"shard_rows": 1000, "outputs": {"delta": "theta"}, "axes": axes}
 def threads():
-    time.sleep(0.5)  # the kernel removes a joined thread a little later
+    time.sleep(0.2)  # the kernel removes a joined thread a little later
     return len(os.listdir("/proc/self/task"))
 run(plan, sys.argv[1], num_threads=1)
 before = threads()

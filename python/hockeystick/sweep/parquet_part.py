@@ -22,6 +22,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.sweep.errors import needs
-from hockeystick.sweep.evaluate import CellErrors, Shard, numbered
+from hockeystick.sweep.evaluate import CellErrors, Shard, evaluate, numbered
 from hockeystick.sweep.functions import status, unit_of_argument, unit_of_value
 from hockeystick.sweep.plan import Plan, Values
 
@@ -88,16 +89,27 @@ class Counts:
 
 @dataclass
 class Part:
-    """A part that can be published."""
+    """A part that can be published, or, without its content, has been."""
 
     index: int
     content: bytes
     counts: Counts
-    compute_seconds: float
+    compute_seconds: float = 0.0
+    write_seconds: float = 0.0  # to encode and to publish
 
 
-def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard, compute_seconds: float) -> Part:
-    """Return the part of a shard of the sweep that has this manifest."""
+def compute(plan: Plan, manifest: Mapping[str, Any], index: int, num_threads: int | None) -> Part:
+    """Compute and encode a part of the sweep that has this manifest."""
+    started = time.perf_counter()
+    shard = evaluate(plan, plan.shard(index), num_threads)
+    computed = time.perf_counter()
+    part = encode(plan, manifest, shard)
+    part.compute_seconds, part.write_seconds = computed - started, time.perf_counter() - computed
+    return part
+
+
+def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard) -> Part:
+    """Return the part of a computed shard."""
     schema = schema_of(plan)
     cells = np.arange(shard.cells.start, shard.cells.stop)
     inputs = [_input(*given, shard.cells) for given in _inputs(plan)]
@@ -114,7 +126,7 @@ def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard, compute_second
         len(shard.cells), int((shard.errors.codes >= 0).sum()), shard.first_error(), warnings=shard.warnings
     )
     _count_values(counts, shard.outputs)
-    return Part(shard.cells.start // plan.shard_rows, content, counts, compute_seconds)
+    return Part(shard.cells.start // plan.shard_rows, content, counts)
 
 
 def _options(schema: pa.Schema) -> dict[str, Any]:
