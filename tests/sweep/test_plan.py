@@ -88,6 +88,24 @@ BAD_PLANS = [
 ]
 
 
+# A fraction where an argument counts something.
+STEPS = {"outputs": {"epsilon": "dpsgd_epsilon"}, "fixed": {"delta": 1e-5, "sampling_rate": 0.01}}
+ONE, OWN = {"noise_multiplier": [1.0]}, {"function": "dpsgd_epsilon", "arguments": {"steps": 0.5}}
+BAD_PLANS += [
+    (
+        {**STEPS, "axes": {**ONE, "steps": {"logspace": [1, 100000], "num": 20}}},
+        r"axes\.steps must be an integer, not 1\.83",
+    ),
+    ({**STEPS, "axes": {**ONE, "steps": [1, 2.5]}}, r"axes\.steps must be an integer, not 2\.5"),
+    ({**STEPS, "axes": ONE, "fixed": {**STEPS["fixed"], "steps": 2.5}}, r"fixed\.steps must be an integer, not 2\.5"),
+    ({**STEPS, "axes": ONE, "zip": [{"steps": [1.5]}]}, r"zip\[0\]\.steps must be an integer, not 1\.5"),
+    (
+        {**STEPS, "axes": ONE, "outputs": {"epsilon": OWN}},
+        r"outputs\.epsilon\.arguments\.steps must be an integer, not 0\.5",
+    ),
+]
+
+
 @pytest.mark.parametrize(("sections", "message"), BAD_PLANS)
 def test_bad_plan(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
     """A wrong plan is refused before anything is written, naming key, value and domain."""
@@ -104,6 +122,11 @@ def test_not_toml(tmp_path: Path, text: str) -> None:
         run(tmp_path / "plan.toml", tmp_path / "out")
     with pytest.raises(PlanError, match="No such file"):
         run(tmp_path / "absent.toml", tmp_path / "out")
+
+
+def test_whole_values_of_any_type() -> None:
+    """Values without a fraction pass, whatever their type."""
+    assert parse({**STEPS, "axes": {**ONE, "steps": {"linspace": [1, 5], "num": 3}}}).num_cells == 3
 
 
 def test_wrong_words() -> None:

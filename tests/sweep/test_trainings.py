@@ -410,7 +410,7 @@ def test_described_and_begun(tmp_path: Path, name: str, capsys: pytest.CaptureFi
     (tmp_path / "plan.toml").write_text(example([name]))
     plan = load(tmp_path / "plan.toml")
     shard = evaluate(plan, range(plan.num_cells))
-    assert not shard.first_error(), shard.first_error()
+    assert not shard.errors.texts
     assert main(["sweep", "describe", name]) == 0
     assert "cost: training, from milliseconds to minutes a cell" in capsys.readouterr().out
 

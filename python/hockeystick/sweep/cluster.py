@@ -145,24 +145,12 @@ def threads(wanted: int | None, tasks: int) -> int:
     return share if wanted is None else min(wanted, share)
 
 
-@contextlib.contextmanager
-def run_token(folder: Folder, digest: str) -> Iterator[str]:
-    """Leave the token of a run with the digest of its manifest, and give its name."""
-    name = f"{RUN_TOKEN}{uuid.uuid4().hex}.tmp"
-    folder.write(name, digest.encode())
-    try:
-        yield name
-    finally:
-        with contextlib.suppress(OSError):  # the next run removes it
-            folder.remove(name)
-
-
 @dataclass(frozen=True)
 class TaskSpec:
     """What all tasks of a run have in common."""
 
     place: str  # a path or a URL
-    token: str  # a file there
+    token: str  # a file there, while the run goes on, with the digest
     digest: str  # of the manifest
     num_threads: int | None
     strict: bool  # parts with an error are not to be written
@@ -191,8 +179,8 @@ class ClusterPool:
         self.sizes: dict[int, int] = {}  # of the parts that workers have written
         self.handed_over: Counter[str] = Counter()  # reason -> parts that this process writes
         digest = digest_of(store.manifest)
-        self.cleanup = contextlib.ExitStack()
-        token = self.cleanup.enter_context(run_token(store.folder, digest))
+        token = f"{RUN_TOKEN}{uuid.uuid4().hex}.tmp"
+        store.folder.write(token, digest.encode())
         self.spec = TaskSpec(store.folder.place, token, digest, num_threads, strict)
         self.manifest = client.submit(bytes, pack(store.manifest), pure=False)  # Dask takes it to each worker once
 
@@ -221,7 +209,8 @@ class ClusterPool:
         """Forget what is in flight; what runs will finish, and nobody asks for it."""
         for future in (*in_flight, self.manifest):
             future.release()
-        self.cleanup.close()
+        with contextlib.suppress(OSError):  # the next run removes it
+            self.store.folder.remove(self.spec.token)
         return []
 
     def unseen(self) -> list[int]:

@@ -40,13 +40,6 @@ class Shard:
     errors: CellErrors
     warnings: list[str] = field(default_factory=list)
 
-    def first_error(self) -> tuple[int, str] | None:
-        """Return the first cell with an error, and its text."""
-        if not self.errors.texts:
-            return None
-        at = int(np.argmax(self.errors.codes >= 0))
-        return self.cells[at], self.errors.texts[self.errors.codes[at]]
-
 
 def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
     """Compute every output in these cells. A cell out of a function's domain gets NaN and a text."""

@@ -28,7 +28,6 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "_manifest.json"
-FORMER_MANIFEST = "manifest.json"  # of the formats 1 and 2, which are refused
 VIEWS = "_views"  # where pictures and pages go
 RUN_TOKEN = "_run-"  # see the module `cluster`; without a dot, since some servers do not list hidden files
 
@@ -186,14 +185,12 @@ class Folder:
             return
         folder = os.open(self.root, os.O_RDONLY)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(folder)
-            message = f"out must be used by one run at a time, not {self}: another run is writing to it"
-            raise OutputError(message) from None
-        except OSError:  # a file system without locks
-            pass
-        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                try:
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    message = f"out must be used by one run at a time, not {self}: another run is writing to it"
+                    raise OutputError(message) from None
             yield
         finally:
             os.close(folder)

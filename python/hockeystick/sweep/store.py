@@ -20,14 +20,14 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._core import __version__
 from hockeystick.sweep.errors import OutputError, PlanError, shorten
-from hockeystick.sweep.folders import FORMER_MANIFEST, MANIFEST, Folder, is_skipped, is_temporary
+from hockeystick.sweep.folders import MANIFEST, Folder, is_skipped, is_temporary
 from hockeystick.sweep.parquet_part import IDENTITY, PYARROW_VERSION, Counts, Part, decode, whole_table
 from hockeystick.sweep.plan import Axis, Plan, Share, parse, stored_share
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
+FORMAT = 3  # of the manifest and the parts
 # Of the manifest's entries those that any version computes alike from the plan; IDENTITY says who computed the parts.
 FROM_PLAN = ("plan_sha256", "cells", "shard_rows")
 LIBRARIES = ("numba", "numpy", "scipy", "scikit-learn")  # on which the last digits of trainings depend
@@ -168,11 +168,17 @@ def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
 
 def stored_manifest(folder: Folder) -> dict[str, Any] | None:
     """Return the manifest in a folder, or None if there is none."""
-    for name in (MANIFEST, FORMER_MANIFEST):
-        stored = folder.read(name)
-        if stored is not None:
-            return _parsed(stored, f"out must be the directory of a sweep, not {folder}: {name} holds no plan")
-    return None
+    stored = folder.read(MANIFEST)
+    if stored is None:
+        return None
+    try:
+        content = json.loads(stored)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
+        message = f"out must be the directory of a sweep, not {folder}: {MANIFEST} holds no plan"
+        raise OutputError(message)
+    return content
 
 
 def changes(before: Any, after: Any, key: str = "") -> list[str]:
@@ -188,16 +194,6 @@ def changes(before: Any, after: Any, key: str = "") -> list[str]:
     if not found and list(before) != list(after):
         found = [f"{key} order changed from {', '.join(before)} to {', '.join(after)}"]
     return [text.removeprefix(".") for text in found]
-
-
-def _parsed(stored: bytes, message: str) -> dict[str, Any]:
-    try:
-        content = json.loads(stored)
-    except (ValueError, RecursionError) as error:
-        raise OutputError(message) from error
-    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
-        raise OutputError(message)
-    return content
 
 
 def _described(axis: Axis) -> dict[str, Any]:
@@ -230,18 +226,14 @@ def _simulator() -> dict[str, str]:
     return {"processor": processor, **{name: installed(name) for name in LIBRARIES}}
 
 
-def bytes_per_cell(plan: Plan) -> int:
-    """Return about how many bytes of a part a cell takes. Inputs repeat and compress to little; computed doubles do not."""
-    return 8 * len(plan.outputs) + 4
-
-
 def _check_space(store: Store) -> None:
     """Refuse what cannot fit on the disk."""
     free = store.folder.free_bytes()
     if free is None:
         return
     stored = sum(size for name, size in store.folder.entries("cells").items() if name.startswith("part-"))
-    needed = store.num_cells * bytes_per_cell(store.plan) - stored
+    # Inputs repeat and compress to little; computed doubles do not.
+    needed = store.num_cells * (8 * len(store.plan.outputs) + 4) - stored
     if needed > free:
         message = (
             f"axes must make a table that fits on the disk, not {store.num_cells} cells: "
