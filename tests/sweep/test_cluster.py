@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import socket
@@ -48,15 +49,21 @@ DPSGD = {
 }
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    """Give a client of two workers with one thread each."""
+@contextlib.contextmanager
+def workers_here(number: int) -> Iterator[Any]:
+    """Give a client of so many workers in this process, with one thread each."""
+    how = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "protocol": "inproc://"}
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
-        ) as made,
+        distributed.LocalCluster(n_workers=number, **how) as made,
         distributed.Client(made, set_as_default=False) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Give a client of two workers."""
+    with workers_here(2) as client:
         yield client
 
 
@@ -142,13 +149,8 @@ def test_worker_with_another_library(client: Any, key: str) -> None:
 def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster without workers ends the run after a while, and does not hang it."""
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
-    with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="inproc://") as made,
-        distributed.Client(made, set_as_default=False) as client,
-        pytest.raises(
-            ClusterError, match=r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
-        ),
-    ):
+    message = r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
+    with workers_here(0) as client, pytest.raises(ClusterError, match=message):
         run(THETA, tmp_path / "out", client=client)
 
 
@@ -202,17 +204,12 @@ def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A cluster that grows during a run gets more shards at a time."""
     monkeypatch.setattr(cluster, "SLOTS_SECONDS", 0.0)
     ahead: list[int] = []
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
-        ) as made,
-        distributed.Client(made, set_as_default=False) as client,
-    ):
+    with workers_here(1) as client:
         submitted = submissions(client, monkeypatch)
 
         def grow(done: int, _total: int, _left: float | None) -> None:
             if done == 10:
-                made.scale(4)
+                client.cluster.scale(4)
                 client.wait_for_workers(4, timeout=seconds(60))
             ahead.append(len(submitted) - done)
 
