@@ -97,7 +97,7 @@ def shares(rows: int) -> tuple[float, float]:
         started = time.process_time()
         shard = evaluate(plan, plan.shard(index), 1)
         computed = time.process_time()
-        encode(plan, told, shard, 0.0)
+        encode(plan, told, shard)
         least = [min(least[0], computed - started), min(least[1], time.process_time() - computed)]
     return 1e6 * least[0] / plan.shard_rows, 1e6 * least[1] / plan.shard_rows
 

@@ -11,9 +11,10 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from hockeystick.sweep.folders import LocalFolder, RemoteFolder, temporary
+from hockeystick.sweep.folders import Folder, temporary
 
 CHANCE = 0.08
 SLEEP_SECONDS = 3.0  # longer than a storm's client lives after the first part
@@ -42,8 +43,8 @@ def dangerous(write: Callable[..., bool]) -> Callable[..., bool]:
                 return found
             return still()
 
-        if fate == "torn" and isinstance(folder, LocalFolder):
-            (folder.root / temporary(name)).write_bytes(content[: len(content) // 2])
+        if fate == "torn" and folder.is_local:
+            Path(folder.root, temporary(name)).write_bytes(content[: len(content) // 2])
             die("torn", folder)
         there = write(folder, name, content, then)
         if fate == "after":
@@ -53,5 +54,4 @@ def dangerous(write: Callable[..., bool]) -> Callable[..., bool]:
     return wrapped
 
 
-for kind in (LocalFolder, RemoteFolder):
-    kind.write_shared = dangerous(kind.write_shared)  # type: ignore[method-assign]
+Folder.write_shared = dangerous(Folder.write_shared)  # type: ignore[method-assign]

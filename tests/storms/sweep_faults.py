@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import distributed
-import numpy as np
 import psutil
 import pyarrow.parquet as pq
 
 import processes
 from hockeystick.sweep import run
+from hockeystick.sweep.folders import Folder
+from written_files import lost_and_doubled, whole_files
 
 # 40 parts of unlike costs, about 20 ms to 200 ms each: enough for something to be killed between any two of them.
 PLAN = """
@@ -63,12 +64,6 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
             message = f"waited in vain for {what}"
             raise TimeoutError(message)
         time.sleep(0.01)
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Return every whole file of a sweep."""
-    files = [path for path in out.rglob("*") if path.is_file() and not path.name.endswith(".tmp")]
-    return {str(path.relative_to(out)): path.read_bytes() for path in files}
 
 
 class Cluster:
@@ -151,24 +146,23 @@ class Sweep:
             _, errors = self.process.communicate(timeout=PATIENCE)
         told = [line for line in errors.splitlines() if line.startswith("hockeystick")]
         assert "Traceback" not in errors or self.process.returncode < 0, errors
-        kept = content(self.out)
+        kept = whole_files(Folder(self.out))
         assert kept.items() <= whole.items()  # nothing is there in part
         if address:
             with distributed.Client(address, set_as_default=False, timeout=PATIENCE) as client:
                 run(self.plan, self.out, client=client)
         else:
             run(self.plan, self.out)
-        cells = np.sort(pq.read_table(self.out / "cells", columns=["cell"])["cell"].to_numpy())
-        distinct = np.unique(cells)
+        lost, doubled = lost_and_doubled(pq.read_table(self.out / "cells", columns=["cell"])["cell"], CELLS)
         return Fault(
             killed,
             self.parts_then,
             self.process.returncode,
             " ".join(told),
             len([name for name in kept if "part-" in name]),
-            CELLS - len(distinct),
-            len(cells) - len(distinct),
-            content(self.out) == whole,
+            lost,
+            doubled,
+            whole_files(Folder(self.out)) == whole,
         )
 
 
@@ -278,7 +272,7 @@ def main() -> None:
         for name, scenario in SCENARIOS.items():
             folder = Path(root) / name
             folder.mkdir()
-            fault = scenario(made, folder, content(Path(root) / "whole"))
+            fault = scenario(made, folder, whole_files(Folder(Path(root) / "whole")))
             message = fault.message.replace(str(folder) + os.sep, "").replace(made.address, "tcp://HOST:PORT")
             print(
                 f"| {fault.killed} | {fault.parts_then} of {PARTS} | {fault.exit_code} | {message} | {fault.parts_kept} "

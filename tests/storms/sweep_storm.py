@@ -29,8 +29,9 @@ from moto.server import ThreadedMotoServer
 
 import processes
 from hockeystick.sweep import OutputError, run, store
-from hockeystick.sweep.folders import Folder, open_folder
+from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
+from written_files import lost_and_doubled, rows_of, whole_files, wrong
 
 CELLS, PARTS = 800, 20
 PLANS = [
@@ -68,9 +69,7 @@ class Counts:
 
     def bad(self) -> dict[str, int]:
         """Return what should not have happened, and did."""
-        names = [field.name for field in fields(self)]
-        wrong = names[names.index("other_endings") :]
-        return {name: getattr(self, name) for name in wrong if getattr(self, name)}
+        return wrong(self, "other_endings")
 
 
 def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
@@ -82,19 +81,12 @@ def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
         sys.exit(REFUSED)
 
 
-def content(folder: Folder) -> dict[str, bytes]:
-    """Return the files of a sweep that are whole."""
-    names = [name for name in folder.entries() if name == "_manifest.json"]
-    names += [f"cells/{name}" for name in folder.entries("cells") if name.startswith("part-")]
-    return {name: folder.read(name) or b"" for name in names}
-
-
 class Round:
     """One place, and what happens there."""
 
     def __init__(self, out: str, s3: dict[str, str], whole: list[dict[str, bytes]], chance: random.Random) -> None:
         self.out, self.s3, self.whole, self.chance = out, s3, whole, chance
-        self.folder = open_folder(out)
+        self.folder = Folder(out)
         self.counts = Counts(rounds=1)
 
     def start_and_kill(self) -> None:
@@ -118,7 +110,7 @@ class Round:
 
     def owner(self) -> int | None:
         """Return which plan got the place, or None if none has; count what it would not have written."""
-        there = content(self.folder)
+        there = whole_files(self.folder)
         if "_manifest.json" not in there:
             self.counts.files_mixed_before_resuming += len(there)
             return None
@@ -129,7 +121,7 @@ class Round:
 
     def damage(self, owner: int) -> int:
         """Damage some parts, and return how many."""
-        parts = [name for name in content(self.folder) if name.startswith("cells/")]
+        parts = [name for name in whole_files(self.folder) if name.startswith("cells/")]
         chosen = self.chance.sample(parts, min(len(parts), self.chance.randrange(4)))
         for name in chosen:
             data = self.folder.read(name) or b""
@@ -163,15 +155,13 @@ class Round:
         with contextlib.suppress(OutputError):
             run(PLANS[1 - owner], self.out, num_threads=1)
             self.counts.other_plan_accepted += 1
-        there = content(self.folder)
+        there = whole_files(self.folder)
         self.counts.rounds_with_other_bytes += there != self.whole[owner]
-        tables = [pq.ParquetFile(pa.BufferReader(data)).read() for name, data in there.items() if "part-" in name]
-        cells = np.concatenate([table["cell"].to_numpy() for table in tables])
-        r = np.concatenate([table["r"].to_numpy() for table in tables])
-        distinct = np.unique(cells)
-        self.counts.rows_lost += CELLS - len(distinct)
-        self.counts.rows_doubled += len(cells) - len(distinct)
-        self.counts.rows_mixed += int(np.sum(r != PLANS[owner]["fixed"]["r"]))
+        rows = rows_of(there)
+        lost, doubled = lost_and_doubled(rows["cell"], CELLS)
+        self.counts.rows_lost += lost
+        self.counts.rows_doubled += doubled
+        self.counts.rows_mixed += int(np.sum(rows["r"].to_numpy() != PLANS[owner]["fixed"]["r"]))
 
 
 def rewritten(_name: str, data: bytes, _owner: int) -> bytes:
@@ -214,7 +204,7 @@ def storm(kind: str, seconds: float, seed: int = 0) -> Counts:
         whole = []
         for at, plan in enumerate(PLANS):
             run(plan, Path(root) / f"whole{at}", num_threads=1)
-            whole.append(content(open_folder(Path(root) / f"whole{at}")))
+            whole.append(whole_files(Folder(Path(root) / f"whole{at}")))
             assert len(whole[-1]) == parse(plan).num_shards + 1
         end = time.monotonic() + seconds
         while time.monotonic() < end:

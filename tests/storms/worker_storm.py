@@ -22,14 +22,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 import processes
 from hockeystick.sweep import run
-from hockeystick.sweep.folders import Folder, open_folder
-from sweep_storm import bucket, content
+from hockeystick.sweep.folders import Folder
+from sweep_storm import bucket
+from written_files import lost_and_doubled, rows_of, whole_files, wrong
 
 CELLS, PARTS = 400, 40
 PLAN = {
@@ -67,8 +64,7 @@ class Counts:
 
     def bad(self) -> dict[str, int]:
         """Return what should not have happened, and did."""
-        names = [*vars(self)]
-        return {name: vars(self)[name] for name in names[names.index("rows_lost") :] if vars(self)[name]}
+        return wrong(self, "rows_lost")
 
 
 @contextlib.contextmanager
@@ -108,7 +104,7 @@ class Round:
     def __init__(self, address: str, out: str, s3: dict[str, str], whole: dict[str, bytes], seed: int) -> None:
         self.address, self.out, self.s3, self.whole = address, out, s3, whole
         self.chance = random.Random(seed)
-        self.folder: Folder = open_folder(out)
+        self.folder: Folder = Folder(out)
         self.counts = Counts(rounds=1)
 
     def client(self, life: float | None) -> bool:
@@ -135,7 +131,7 @@ class Round:
 
     def look(self) -> dict[str, bytes]:
         """Return the parts that are there, and count those that should not be as they are."""
-        there = content(self.folder)
+        there = whole_files(self.folder)
         self.counts.parts_torn += sum(self.whole.get(name) != data for name, data in there.items())
         return there
 
@@ -147,14 +143,12 @@ class Round:
                 break
         self.counts.hidden_files_left += sum(name.endswith(".tmp") for name in self.folder.entries("cells"))
         self.counts.computed_at_last += run(PLAN, self.out, num_threads=1).computed_rows
-        there = content(self.folder)
+        there = whole_files(self.folder)
         left = {*self.folder.entries("cells")} - {name.removeprefix("cells/") for name in there}
         self.counts.rounds_with_other_bytes += there != self.whole or bool(left)
-        tables = [pq.ParquetFile(pa.BufferReader(data)).read() for name, data in there.items() if "part-" in name]
-        cells = np.concatenate([table["cell"].to_numpy() for table in tables])
-        distinct = np.unique(cells)
-        self.counts.rows_lost += CELLS - len(distinct)
-        self.counts.rows_doubled += len(cells) - len(distinct)
+        lost, doubled = lost_and_doubled(rows_of(there)["cell"], CELLS)
+        self.counts.rows_lost += lost
+        self.counts.rows_doubled += doubled
         return self.counts
 
 
@@ -163,7 +157,7 @@ def storm(kind: str, seconds: float, seed: int = 0) -> Counts:
     total = Counts()
     with tempfile.TemporaryDirectory() as root, bucket() as (url, s3):
         run(PLAN, f"{root}/whole", num_threads=1)
-        whole = content(open_folder(f"{root}/whole"))
+        whole = whole_files(Folder(f"{root}/whole"))
         assert len(whole) == PARTS + 1
         with cluster(Path(root), s3) as address:
             end = time.monotonic() + seconds

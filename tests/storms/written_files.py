@@ -1,10 +1,43 @@
-"""What a run left on disk, to be compared byte by byte with what another left."""
+"""What a run left, to be compared byte by byte with what another left."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hockeystick.sweep.folders import Folder
 
 
 def content(out: Path) -> dict[str, bytes]:
     """Return every file below a directory."""
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def whole_files(folder: Folder) -> dict[str, bytes]:
+    """Return the files of a sweep that are whole."""
+    names = [name for name in folder.entries() if name == "_manifest.json"]
+    names += [f"cells/{name}" for name in folder.entries("cells") if name.startswith("part-")]
+    return {name: folder.read(name) or b"" for name in names}
+
+
+def rows_of(files: dict[str, bytes]) -> Any:
+    """Return the rows of all parts as one table."""
+    import pyarrow as pa  # noqa: PLC0415 - of sweeps only
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    return pa.concat_tables(
+        pq.ParquetFile(pa.BufferReader(data)).read() for name, data in files.items() if "part-" in name
+    )
+
+
+def lost_and_doubled(cells: Any, total: int) -> tuple[int, int]:
+    """Return of how many cells a table has no row, and how many rows are there once more than they should."""
+    distinct = len({*cells.to_pylist()})
+    return total - distinct, len(cells) - distinct
+
+
+def wrong(counts: Any, first: str) -> dict[str, Any]:
+    """Return what should not have happened, and did: the counts from that one on that are not 0."""
+    names = [*vars(counts)]
+    return {name: vars(counts)[name] for name in names[names.index(first) :] if vars(counts)[name]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import socket
@@ -16,8 +17,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
-from hockeystick.sweep import CellError, ClusterError, cluster, run, running, store
-from hockeystick.sweep.folders import LocalFolder, open_folder
+from hockeystick.sweep import CellError, ClusterError, cluster, run, running
+from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
 from hockeystick.sweep.store import digest_of, manifest
 from processes import seconds
@@ -48,15 +49,21 @@ DPSGD = {
 }
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    """Give a client of two workers with one thread each."""
+@contextlib.contextmanager
+def workers_here(number: int) -> Iterator[Any]:
+    """Give a client of so many workers in this process, with one thread each."""
+    how = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "protocol": "inproc://"}
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
-        ) as made,
+        distributed.LocalCluster(n_workers=number, **how) as made,
         distributed.Client(made, set_as_default=False) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Give a client of two workers."""
+    with workers_here(2) as client:
         yield client
 
 
@@ -64,9 +71,9 @@ def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the shards that the client submits from now on."""
     submit, submitted = client.submit, []
 
-    def noted(function: Any, errand: Any, index: int, packed: Any, **options: Any) -> Any:
-        submitted.append(index)
-        return submit(function, errand, index, packed, **options)
+    def noted(function: Any, *given: Any, **options: Any) -> Any:
+        submitted.extend(given[2:])  # nothing where the manifest is sent
+        return submit(function, *given, **options)
 
     monkeypatch.setattr(client, "submit", noted)
     return submitted
@@ -119,7 +126,7 @@ def test_failure_of_the_writer_releases_the_cluster(
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cluster, "open_folder", full)  # so that workers hand parts over
+    monkeypatch.setattr(cluster, "Folder", full)  # so that workers hand parts over
     monkeypatch.setattr(running.Store, "write", full)
     with pytest.raises(OSError, match=r"No space left on device; 0 cells are kept, the same command resumes"):
         run(THETA, tmp_path / "out", client=client)
@@ -136,19 +143,14 @@ def test_worker_with_another_library(client: Any, key: str) -> None:
     with pytest.raises(
         ClusterError, match=rf"workers must run what the client runs; on .* {key} changed from 'old' to{remedy}"
     ):
-        client.submit(cluster.compute, spec, 0, cluster.pack(identity), pure=False).result()
+        client.submit(cluster.compute, spec, cluster.pack(identity), 0, pure=False).result()
 
 
 def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster without workers ends the run after a while, and does not hang it."""
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
-    with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="inproc://") as made,
-        distributed.Client(made, set_as_default=False) as client,
-        pytest.raises(
-            ClusterError, match=r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
-        ),
-    ):
+    message = r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
+    with workers_here(0) as client, pytest.raises(ClusterError, match=message):
         run(THETA, tmp_path / "out", client=client)
 
 
@@ -202,17 +204,12 @@ def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A cluster that grows during a run gets more shards at a time."""
     monkeypatch.setattr(cluster, "SLOTS_SECONDS", 0.0)
     ahead: list[int] = []
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="inproc://"
-        ) as made,
-        distributed.Client(made, set_as_default=False) as client,
-    ):
+    with workers_here(1) as client:
         submitted = submissions(client, monkeypatch)
 
         def grow(done: int, _total: int, _left: float | None) -> None:
             if done == 10:
-                made.scale(4)
+                client.cluster.scale(4)
                 client.wait_for_workers(4, timeout=seconds(60))
             ahead.append(len(submitted) - done)
 
@@ -258,7 +255,7 @@ def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: py
         message = "This is a bug in hockeystick."
         raise RuntimeError(message)
 
-    monkeypatch.setattr(cluster, "evaluate", broken)
+    monkeypatch.setattr(cluster, "compute_part", broken)
     with pytest.raises(RuntimeError, match="This is a bug"):
         run(THETA, tmp_path / "out", client=client)
 
@@ -332,7 +329,7 @@ def test_another_disk_at_the_same_path(
     run(SHARED, tmp_path / "theirs")
     (tmp_path / "theirs/cells/part-000003.parquet").unlink()
     before = content(tmp_path / "theirs")
-    monkeypatch.setattr(cluster, "open_folder", lambda _place: LocalFolder(tmp_path / "theirs"))
+    monkeypatch.setattr(cluster, "Folder", lambda _place: Folder(tmp_path / "theirs"))
     summary = run(SHARED, tmp_path / "out", client=client)
     assert summary.writers == f"this process wrote {PARTS}, since a worker does not see this run at {tmp_path / 'out'}"
     assert content(tmp_path / "out") == whole
@@ -340,68 +337,58 @@ def test_another_disk_at_the_same_path(
 
 
 @pytest.mark.parametrize(
-    "error", [PermissionError("Permission denied"), ImportError("Install s3fs to access S3")], ids=["rights", "package"]
+    ("patched", "error", "reason"),
+    [
+        ((cluster, "Folder"), PermissionError("Permission denied"), "open OUT: Permission denied"),
+        ((cluster, "Folder"), ImportError("Install s3fs to access S3"), "open OUT: Install s3fs to access S3"),
+        ((Folder, "write_shared"), OSError(28, "No space left on device"), "write to OUT: No space left on device"),
+    ],
+    ids=["rights", "package", "disk"],
 )
 def test_worker_without_the_means(
-    tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, error: Exception
+    tmp_path: Path,
+    client: Any,
+    whole: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    patched: tuple[Any, str],
+    error: Exception,
+    reason: str,
 ) -> None:
-    """A worker without rights, credentials or the package of the store hands its parts over, and the summary says why."""
+    """A worker without rights, credentials, the package of the store or room hands its parts over, and the summary says why."""
 
-    def refused(_place: str) -> None:
+    def refused(*_given: object) -> None:
         raise error
 
-    monkeypatch.setattr(cluster, "open_folder", refused)
-    summary = run(SHARED, tmp_path / "out", client=client)
-    assert summary.writers == f"this process wrote {PARTS}, since a worker cannot open {tmp_path / 'out'}: {error}"
-    assert content(tmp_path / "out") == whole
-
-
-def test_worker_whose_disk_is_full(
-    tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A part that a worker cannot write is written by the client, if it can."""
-    write_shared = LocalFolder.write_shared
-
-    def full(folder: LocalFolder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
-        if name.startswith("cells/"):
-            raise OSError(28, "No space left on device")
-        return write_shared(folder, name, data, still)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(LocalFolder, "write_shared", full)
-        summary = run(SHARED, tmp_path / "out", client=client)
-    assert summary.writers == (
-        f"this process wrote {PARTS}, since a worker cannot write to {tmp_path / 'out'}: No space left on device"
-    )
-    assert content(tmp_path / "out") == whole
-
-
-def travelled(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
-    """Return of the tasks that are submitted from now on how large they are, and whether they have the plan."""
-    submit, sent = client.submit, []
-
-    def noted(function: Any, spec: Any, index: int, packed: Any, **options: Any) -> Any:
-        sent.append((len(pickle.dumps((spec, index, packed))), packed is not None))
-        return submit(function, spec, index, packed, **options)
-
-    monkeypatch.setattr(client, "submit", noted)
-    return sent
+    out = tmp_path / "out"
+    run(SHARED, out)  # the manifest is there
+    for part in (out / "cells").iterdir():
+        part.unlink()
+    monkeypatch.setattr(*patched, refused)
+    summary = run(SHARED, out, client=client)
+    told = reason.replace("OUT", str(out))
+    assert summary.writers == f"this process wrote {PARTS}, since a worker cannot {told}"
+    assert content(out) == whole
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_plan_travels_once(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch, shared: bool) -> None:
-    """A plan of 100,000 listed values is read at the output; without that, it is sent to each worker that asks, not more."""
-    values = [k / 65536 for k in range(100_000)]
-    plan = {"shard_rows": 2000, "outputs": {"delta": "theta"}, "axes": {"eps": values, "r": [1.5]}}
-    assert len(json.dumps(store.manifest(parse(plan)))) > 500_000
-    sent = travelled(client, monkeypatch)
+    """A plan of 20,000 listed values is sent once, and not with every task, whether workers see the output or not."""
+    values = [k / 65536 for k in range(20_000)]
+    plan = {"shard_rows": 400, "outputs": {"delta": "theta"}, "axes": {"eps": values, "r": [1.5]}}
+    submit, sent = client.submit, []
+
+    def noted(*given: Any, **options: Any) -> Any:
+        sent.append(len(pickle.dumps([one for one in given if not isinstance(one, distributed.Future)])))
+        return submit(*given, **options)
+
+    monkeypatch.setattr(client, "submit", noted)
     if not shared:
-        monkeypatch.setattr(cluster, "open_folder", lambda _place: LocalFolder(tmp_path / "nothing"))
+        monkeypatch.setattr(cluster, "Folder", lambda _place: Folder(tmp_path / "nothing"))
     summary = run(plan, tmp_path / "out", client=client)
     assert ("this process wrote 50" in summary.writers) is not shared
-    assert max(size for size, with_plan in sent if not with_plan) < 1000
-    plans = sum(with_plan for _, with_plan in sent)
-    assert plans == 0 if shared else 0 < plans <= 4  # two tasks wait at each worker
+    assert len([size for size in sent if size > 1000]) == 1
+    assert len(sent) == 51
 
 
 def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> None:
@@ -418,12 +405,12 @@ def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> 
 def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that a worker says it wrote and that is not there is no part of the table, and the run says so."""
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
-    write = LocalFolder.write_shared
+    write = Folder.write_shared
 
-    def lost(folder: LocalFolder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
+    def lost(folder: Folder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
         return True if "000003" in name else write(folder, name, data, still)
 
-    monkeypatch.setattr(LocalFolder, "write_shared", lost)
+    monkeypatch.setattr(Folder, "write_shared", lost)
     message = r"1 parts that workers wrote are not in .*/out/cells: part-000003.parquet; 18 cells are kept, the same"
     with pytest.raises(OSError, match=message):
         run(SHARED, tmp_path / "out", client=client)
@@ -438,12 +425,14 @@ FOLDERS = ["directory", "memory", "object store", "object store without conditio
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Give a folder of each kind."""
     if request.param == "directory":
-        return open_folder(tmp_path)
-    made = open_folder(f"memory://{uuid.uuid4()}/out")
-    made.uploads_whole = request.param.startswith("object store")  # type: ignore[attr-defined]
+        made = Folder(tmp_path)
+        made.create("cells")
+        return made
+    made = Folder(f"memory://{uuid.uuid4()}/out")
+    made.uploads_whole = request.param.startswith("object store")
     if request.param == "object store":
-        made.system = Conditional()  # type: ignore[attr-defined]
-    made.create()
+        made.system = Conditional()
+    made.create("cells")
     return made
 
 
@@ -475,7 +464,7 @@ def test_shared_writing(folder: Any) -> None:
     assert folder.write_shared(name, b"part", lambda: True)
     assert folder.write_shared(name, b"part", lambda: True)
     assert folder.read(name) == b"part"
-    if not isinstance(folder, LocalFolder):  # where a rename replaces a damaged part in one step
+    if not folder.is_local:  # where a rename replaces a damaged part in one step
         assert not folder.write_shared(name, b"other", lambda: True)
         assert folder.read(name) == b"part"
     if not isinstance(getattr(folder, "system", None), Conditional):
@@ -484,7 +473,8 @@ def test_shared_writing(folder: Any) -> None:
 
 def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:
     """While one worker writes a part, another publishes it, and the first changes nothing afterwards."""
-    folder = LocalFolder(tmp_path)
+    folder = Folder(tmp_path)
+    folder.create("cells")
     name, seen = "cells/part-000000.parquet", []
 
     def meanwhile() -> bool:
@@ -499,15 +489,17 @@ def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:
 
 def test_next_run_tidies_before_a_worker_renames(tmp_path: Path) -> None:
     """A worker whose hidden file and token the next run has removed publishes nothing."""
-    folder, name = LocalFolder(tmp_path), "cells/part-000000.parquet"
-    with cluster.run_token(folder, "digest") as token:
-        spec = cluster.TaskSpec(folder.place, token, "digest", None, strict=False)
+    folder, name = Folder(tmp_path), "cells/part-000000.parquet"
+    folder.create("cells")
+    folder.write("_run-1.tmp", b"digest")
+    spec = cluster.TaskSpec(folder.place, "_run-1.tmp", "digest", None, strict=False)
+    assert spec.is_at(folder)
 
-        def tidied() -> bool:
-            for unfinished in folder.entries("cells"):
-                folder.remove(f"cells/{unfinished}")
-            folder.remove(token)
-            return spec.is_at(folder)
+    def tidied() -> bool:
+        for unfinished in folder.entries("cells"):
+            folder.remove(f"cells/{unfinished}")
+        folder.remove(spec.token)
+        return spec.is_at(folder)
 
-        assert not folder.write_shared(name, b"part", tidied)
+    assert not folder.write_shared(name, b"part", tidied)
     assert content(tmp_path) == {}

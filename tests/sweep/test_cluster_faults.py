@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from hockeystick.sweep import run
+from hockeystick.sweep.folders import Folder
+from written_files import whole_files
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")
@@ -46,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("whole")
     (folder / "plan.toml").write_text(faults.PLAN)
     run(folder / "plan.toml", folder / "out", num_threads=1)
-    return faults.content(folder / "out")
+    return whole_files(Folder(folder / "out"))
 
 
 @pytest.mark.parametrize(

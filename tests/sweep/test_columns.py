@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import signal
-import subprocess
 import sys
 import time
 import tracemalloc
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import processes
 from hockeystick.sweep import run
 from hockeystick.sweep.evaluate import subgrids
 from hockeystick.sweep.plan import parse
@@ -199,12 +199,12 @@ def test_interrupted_threads_leave_whole_parts(tmp_path: Path) -> None:
     slow = {**PLAN, "shard_rows": 1}
     run(slow, tmp_path / "whole")
     command = [sys.executable, "-c", code, json.dumps(slow), str(tmp_path / "cut")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with processes.child(command) as process:
         assert process.stdout is not None
         for _ in range(20):
             process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=processes.seconds(60))
     parts = content(tmp_path / "cut/cells")
     assert 0 < len(parts) < 288
     assert parts.items() <= content(tmp_path / "whole/cells").items()
@@ -219,9 +219,9 @@ def test_memory_does_not_grow_with_the_cells() -> None:
     assert plan.num_cells == 10**9
     tracemalloc.start()
     try:
-        waiting = Schedule(plan, range(plan.num_shards))
-        while (index := waiting.next()) is not None:
-            waiting.finished(index, 1.0 + index % 7)
+        waiting = Schedule(range(plan.num_shards))
+        while waiting.next() is not None:
+            waiting.finished()
         assert tracemalloc.get_traced_memory()[1] < 8e6
     finally:
         tracemalloc.stop()
@@ -234,32 +234,30 @@ EPS, R = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.5, 1.0, 2.0])
 GRID = {"shard_rows": 5, "outputs": {"delta": "theta"}, "axes": {"eps": EPS.tolist(), "r": R.tolist()}}
 
 
-def written(out: Path) -> dict[str, Any]:
-    """Write a table, a page, pictures, and what killed runs and file servers leave."""
-    run(GRID, out)
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with a table, a page, pictures, and what killed runs and file servers leave."""
     pytest.importorskip("bokeh")
     pytest.importorskip("matplotlib")
     from hockeystick.plot import plot_sweep  # noqa: PLC0415 - their libraries are asked for above
     from hockeystick.report import report_sweep  # noqa: PLC0415
 
+    out = tmp_path_factory.mktemp("crowded") / "out"
+    run(GRID, out)
     report_sweep(out)
     plot_sweep(out)
     for name in ("_run-0.tmp", "._manifest.json.tmp", "cells/.part-000001.parquet.tmp", ".nfs0", "_SUCCESS"):
         (out / name).write_text("no table")
-    return GRID
+    return out
 
 
-@pytest.mark.share(2)
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("reader", READERS)
-def test_the_directory_is_a_table(tmp_path: Path, reader: str) -> None:
+def test_the_directory_is_a_table(crowded: Path, reader: str) -> None:
     """All cells, once each, with the values of the formula; pages, pictures and rests of other runs are skipped."""
-    written(tmp_path / "out")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the readers
-        assert read_by(reader, tmp_path / "out")["delta"] == hs.theta(EPS[:, None], R).ravel().tolist()
+    assert read_by(reader, crowded)["delta"] == hs.theta(EPS[:, None], R).ravel().tolist()
 
 
-def test_pages_are_out_of_the_way_of_a_run(tmp_path: Path) -> None:
+def test_pages_are_out_of_the_way_of_a_run(tmp_path: Path, crowded: Path) -> None:
     """A run goes on in a directory with pages and pictures."""
-    plan = written(tmp_path / "out")
-    assert run(plan, tmp_path / "out").computed_rows == 0
+    assert run(GRID, shutil.copytree(crowded, tmp_path / "out")).computed_rows == 0

@@ -34,7 +34,7 @@ def test_every_example_runs(tmp_path: Path, name: str) -> None:
     (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
     plan = load(tmp_path / "plan.toml")
     shard = evaluate(plan, range(plan.num_cells))
-    assert not shard.first_error(), shard.first_error()
+    assert not shard.errors.texts
     lines = text.splitlines()
     values = [at for at, line in enumerate(lines) if " = " in line and not line.startswith(("#", "[", "title"))]
     assert all(lines[at - 1].startswith("# ") for at in values)

@@ -37,7 +37,7 @@ SETS = core.instruction_sets().split(", ")
 needs_v4 = pytest.mark.skipif("v4" not in SETS, reason="needs AVX-512, to do without it")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", SETS)
 def test_same_bytes_as_on_a_machine_of_that_kind(tmp_path: Path, name: str) -> None:
     """Every process computes a plan with the set that it names, whatever it would choose by itself."""

@@ -39,42 +39,46 @@ r = { logspace = [1e-3, 10.0], num = 400 }
 """
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a finished run, which no test changes."""
+    out = tmp_path_factory.mktemp("finished") / "out"
+    run(THETA, out)
+    return out
+
+
+@pytest.fixture
+def out(tmp_path: Path, finished: Path) -> Path:
+    """Return a copy of it."""
+    return Path(shutil.copytree(finished, tmp_path / "out"))
+
+
+def refused(plan: dict[str, Any], out: Path, message: str) -> None:
+    """Hold that a run is refused with that message and leaves every file as it is."""
+    before = content(out.parent)
+    with pytest.raises(OutputError, match=message):
+        run(plan, out)
+    assert content(out.parent) == before
+
+
 def test_unusable_directories(tmp_path: Path) -> None:
     """A file, a path below a file, and a directory with other things are refused and left alone."""
     (tmp_path / "file").write_text("mine")
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.tex").write_text("mine")
-    for out, message in (
-        ("file", "File exists"),
-        ("file/out", "Not a directory"),
-        ("used", "it has no _manifest.json"),
-    ):
-        with pytest.raises(OutputError, match=rf"out must be .*{message}"):
-            run(THETA, tmp_path / out)
-    assert content(tmp_path) == {"file": b"mine", "used/thesis.tex": b"mine"}
+    refused(THETA, tmp_path / "file", r"out must be a writable directory, not .*File exists")
+    refused(THETA, tmp_path / "file/out", r"out must be a writable directory, not .*Not a directory")
+    refused(THETA, tmp_path / "used", r"out must be .*it has no _manifest.json")
+    assert [path.name for path in (tmp_path / "used").iterdir()] == ["thesis.tex"]
+    (tmp_path / "used/_manifest.json").write_text("[]")
+    refused(THETA, tmp_path / "used", r"_manifest.json holds no plan")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_directory_without_permission(tmp_path: Path) -> None:
     """A directory that may not be written is refused."""
     (tmp_path / "out").mkdir(mode=0o500)
-    with pytest.raises(OutputError, match=r"out must be a writable directory, not .*Permission denied"):
-        run(THETA, tmp_path / "out")
-
-
-def test_manifest_that_is_none(tmp_path: Path) -> None:
-    """A manifest of something else is refused."""
-    (tmp_path / "_manifest.json").write_text("[]")
-    with pytest.raises(OutputError, match=r"_manifest.json holds no plan"):
-        run(THETA, tmp_path)
-
-
-def test_foreign_part(tmp_path: Path) -> None:
-    """A stray file among the parts, which a reader would take for one, is refused."""
-    run(THETA, tmp_path / "out")
-    shutil.copy(tmp_path / "out/cells/part-000000.parquet", tmp_path / "out/cells/part-000007.parquet")
-    with pytest.raises(OutputError, match=r"out must hold this sweep alone, not .*part-000007.parquet"):
-        run(THETA, tmp_path / "out")
+    refused(THETA, tmp_path / "out", r"out must be a writable directory, not .*Permission denied")
 
 
 @pytest.mark.parametrize("name", [".nfs0000000000a1", "_SUCCESS", ".DS_Store", ".ipynb_checkpoints/", "_temporary/"])
@@ -91,31 +95,46 @@ def test_what_readers_skip_is_left_alone(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["part-000001.parquet", "thesis"])
-def test_folder_among_the_parts(tmp_path: Path, name: str) -> None:
+def test_folder_among_the_parts(out: Path, name: str) -> None:
     """A folder where a part goes, or any other that a reader would search, is refused with what to do."""
-    run(THETA, tmp_path / "out")
-    (tmp_path / "out/cells" / name).unlink(missing_ok=True)
-    (tmp_path / "out/cells" / name).mkdir()
-    with pytest.raises(OutputError, match=rf"not .*/cells/{name}/: a folder, .*; move it away$"):
-        run(THETA, tmp_path / "out")
+    (out / "cells" / name).unlink(missing_ok=True)
+    (out / "cells" / name).mkdir()
+    refused(THETA, out, rf"not .*/cells/{name}/: a folder, .*; move it away$")
 
 
-def test_dangling_link(tmp_path: Path) -> None:
+def test_foreign_part(out: Path) -> None:
+    """A stray file among the parts, which a reader would take for one, is refused."""
+    shutil.copy(out / "cells/part-000000.parquet", out / "cells/part-000007.parquet")
+    refused(THETA, out, r"out must hold this sweep alone, not .*part-000007.parquet")
+
+
+def test_dangling_link(out: Path, finished: Path) -> None:
     """A part that is a link to nothing is missing, and is replaced."""
-    run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    (tmp_path / "out/cells/part-000001.parquet").unlink()
-    (tmp_path / "out/cells/part-000001.parquet").symlink_to(tmp_path / "nowhere")
-    assert run(THETA, tmp_path / "out").computed_rows == 7
-    assert content(tmp_path / "out") == before
+    (out / "cells/part-000001.parquet").unlink()
+    (out / "cells/part-000001.parquet").symlink_to(out / "nowhere")
+    assert run(THETA, out).computed_rows == 7
+    assert content(out) == content(finished)
 
 
-def test_one_run_at_a_time(tmp_path: Path) -> None:
-    """A second run in the same directory is refused while the first one goes on."""
+def test_leftovers_are_removed(tmp_path: Path, out: Path, finished: Path) -> None:
+    """The temporary files of a killed run go away, and a reader never sees them; killed with half of a manifest, a run starts afresh."""
+    (out / "cells/.part-000003.parquet.tmp").write_bytes(b"half")
+    (out / "._manifest.json.tmp").write_bytes(b"half")
+    assert pq.read_table(out / "cells").num_rows == 20
+    assert run(THETA, out).computed_rows == 0
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/._manifest.json.tmp").write_bytes(b"{")
+    assert run(THETA, tmp_path / "new").computed_rows == 20
+    assert content(out) == content(tmp_path / "new") == content(finished)
 
-    def second(_done: int, _total: int, _left: float | None) -> None:
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_one_run_at_a_time(tmp_path: Path, scheme: str) -> None:
+    """A second run in the same directory is refused while the first one goes on, whichever way it is named."""
+
+    def second(*_progress: object) -> None:
         with pytest.raises(OutputError, match="another run is writing to it"):
-            run(THETA, tmp_path / "out")
+            run(THETA, f"{scheme}{tmp_path}/out")
 
     run(THETA, tmp_path / "out", progress=second)
 
@@ -133,46 +152,28 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("sections", "message"), CHANGES)
-def test_changed_plan(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+def test_changed_plan(finished: Path, sections: dict[str, Any], message: str) -> None:
     """A changed plan is refused with what changed, and the earlier table stays."""
-    run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    with pytest.raises(OutputError, match=rf"{message}.*use another output directory"):
-        run(changed(THETA, **sections), tmp_path / "out")
-    assert content(tmp_path / "out") == before
+    refused(changed(THETA, **sections), finished, rf"{message}.*use another output directory")
 
 
 @pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
-def test_changed_library(tmp_path: Path, key: str) -> None:
+def test_changed_library(out: Path, key: str) -> None:
     """Another version or instruction set might round differently and is not mixed into a table."""
-    run(THETA, tmp_path / "out")
-    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
-    (tmp_path / "out/_manifest.json").write_text(json.dumps({**manifest, key: "old"}))
-    with pytest.raises(OutputError, match=rf"{key} changed from 'old' to"):
-        run(THETA, tmp_path / "out")
+    manifest = json.loads((out / "_manifest.json").read_text())
+    (out / "_manifest.json").write_text(json.dumps({**manifest, key: "old"}))
+    refused(THETA, out, rf"{key} changed from 'old' to")
 
 
-def test_manifest_identifies_the_run(tmp_path: Path) -> None:
-    """The manifest holds the plan, its digest, the version and the instruction set."""
-    run(THETA, tmp_path / "out")
-    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
-    assert manifest["plan"] == THETA
-    assert manifest["version"] == hs.__version__
-    assert manifest["cells"] == 20
+def test_manifest_identifies_the_run(finished: Path) -> None:
+    """The manifest holds the plan, its digest, the version and the axes."""
+    manifest = json.loads((finished / "_manifest.json").read_text())
+    assert (manifest["plan"], manifest["version"], manifest["cells"]) == (THETA, hs.__version__, 20)
     assert len(manifest["plan_sha256"]) == 64
     assert [axis["length"] for axis in manifest["axes"]] == [5, 4]
 
 
-def test_second_run_computes_nothing(tmp_path: Path) -> None:
-    """A finished sweep is summarised again without being computed or touched."""
-    first = run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    second = run(THETA, tmp_path / "out")
-    assert (second.computed_rows, second.rows, second.ranges) == (0, 20, first.ranges)
-    assert content(tmp_path / "out") == before
-
-
-def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Path) -> None:
     """A full disk ends the run with a clear error and no half part, and the same call resumes."""
     sync, calls = os.fsync, []
 
@@ -186,10 +187,11 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OSError, match=r"No space left on device; .* the same command resumes") as caught:
         run(THETA, tmp_path / "out", num_threads=1)  # one part at a time
     assert caught.value.errno == errno.ENOSPC
-    assert sorted(content(tmp_path / "out")) == ["_manifest.json", *(f"cells/part-{k:06}.parquet" for k in range(2))]
-    assert run(THETA, tmp_path / "out").computed_rows == 6
-    run(THETA, tmp_path / "whole")
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    left = content(tmp_path / "out")
+    assert len(left) == 3
+    assert left.items() <= content(finished).items()
+    assert run(THETA, tmp_path / "out").rows == 20
+    assert content(tmp_path / "out") == content(finished)
 
 
 @pytest.fixture(scope="module")
@@ -250,21 +252,3 @@ def test_interrupted_politely(
     assert content(tmp_path / "out").items() < uninterrupted.items()
     run(long_plan, tmp_path / "out")
     assert content(tmp_path / "out") == uninterrupted
-
-
-def test_leftovers_are_removed(tmp_path: Path) -> None:
-    """The temporary files of a killed run go away, and a reader never sees them."""
-    run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    (tmp_path / "out/cells/.part-000003.parquet.tmp").write_bytes(b"half")
-    (tmp_path / "out/._manifest.json.tmp").write_bytes(b"half")
-    assert pq.read_table(tmp_path / "out/cells").num_rows == 20
-    run(THETA, tmp_path / "out")
-    assert content(tmp_path / "out") == before
-
-
-def test_killed_before_the_manifest(tmp_path: Path) -> None:
-    """A run that was killed while writing its manifest starts afresh in the same directory."""
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/._manifest.json.tmp").write_bytes(b"{")
-    assert run(THETA, tmp_path / "out").computed_rows == 20

@@ -8,15 +8,13 @@ import errno
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from hockeystick.cli import main
-from hockeystick.sweep import OutputError, folders, run
-from hockeystick.sweep.folders import open_folder
+from hockeystick.sweep import OutputError, folders, run, store
+from hockeystick.sweep.folders import Folder
 from sweep_plans import THETA, stored
 from written_files import content
 
@@ -24,44 +22,37 @@ pytest.importorskip("pyarrow")
 fsspec = pytest.importorskip("fsspec")
 
 
-THETA_TOML = """
-shard_rows = 7
-outputs = { delta = "theta", log_delta = "log_theta" }
-[axes]
-eps = { linspace = [0.0, 4.0], num = 5 }
-r = { logspace = [0.1, 10.0], num = 4 }
-"""
+class Hooked(MemoryFileSystem):
+    """A file system in memory that calls a hook before each upload and each rename; of two uploads that must create a file one fails."""
 
-
-class FailingFileSystem(MemoryFileSystem):
-    """A file system in memory whose upload or rename number `at` breaks, half-way."""
-
-    protocol = "failing"
+    protocol = "hooked"
     store: dict[str, Any] = {}  # noqa: RUF012 - as in the class above, of which this is not to be a view
     pseudo_dirs = [""]  # noqa: RUF012
-    countdown: int | None = None
-    error: Exception = OSError(errno.ENOSPC, "No space left on device")
-    operation = "pipe_file"
+    hook: Callable[[str, str, bytes, str], None] = staticmethod(lambda *_given: None)
+    creating = threading.Lock()
 
-    def _breaks(self, operation: str) -> bool:
-        kind = type(self)
-        if operation != kind.operation or kind.countdown is None:
-            return False
-        kind.countdown -= 1
-        return kind.countdown == 0
-
-    def pipe_file(self, path: str, value: bytes, **options: Any) -> None:
-        """Write a file, or half of it."""
-        breaks = self._breaks("pipe_file")
-        super().pipe_file(path, value[: len(value) // 2] if breaks else value, **options)
-        if breaks:
-            raise self.error
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **options: Any) -> None:
+        """Write a file."""
+        Hooked.hook("pipe_file", path, value, mode)
+        with self.creating:
+            if mode == "create" and self.exists(path):
+                message = "PreconditionFailed"
+                raise RuntimeError(message)
+            super().pipe_file(path, value, **options)
 
     def mv(self, path1: str, path2: str, **options: Any) -> None:
-        """Rename a file, or not."""
-        if self._breaks("mv"):
-            raise self.error
+        """Rename a file."""
+        Hooked.hook("mv", path2, b"", "")
         super().mv(path1, path2, **options)
+
+
+@pytest.fixture
+def hooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Register that file system and give a place on it, with the hook as it is."""
+    fsspec.register_implementation("hooked", Hooked, clobber=True)
+    monkeypatch.setattr(Hooked, "hook", Hooked.hook)
+    yield f"hooked://{uuid.uuid4()}/out"
+    Hooked.store.clear()
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +69,6 @@ def url() -> str:
     return f"memory://{uuid.uuid4()}/out"
 
 
-@pytest.fixture
-def failing() -> Iterator[type[FailingFileSystem]]:
-    """Register the failing file system, and forget what it holds."""
-    fsspec.register_implementation("failing", FailingFileSystem, clobber=True)
-    yield FailingFileSystem
-    FailingFileSystem.countdown = None
-    FailingFileSystem.operation = "pipe_file"
-    FailingFileSystem.store.clear()
-
-
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
     """Give a bucket of an S3 server on this machine."""
@@ -99,73 +80,31 @@ def bucket() -> Iterator[str]:
         yield url
 
 
-class Overtaken(MemoryFileSystem):
-    """A file system in memory on which another run of the same plan is whole just before a request of this one, which then fails."""
-
-    protocol = "overtaken"
-    store: dict[str, Any] = {}  # noqa: RUF012 - as in the class above
-    pseudo_dirs = [""]  # noqa: RUF012
-    other: Callable[[], object] | None = None
-    error: Exception = FileNotFoundError("no such file: .tmp")
-
-    def _overtake(self, path: str) -> None:
-        if Overtaken.other is not None and "_manifest" in path:
-            other, Overtaken.other = Overtaken.other, None
-            other()
-            raise self.error
-
-    def mv(self, path1: str, path2: str, **options: Any) -> None:
-        """Rename a file."""
-        self._overtake(path2)
-        super().mv(path1, path2, **options)
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **options: Any) -> None:
-        """Write a file."""
-        if mode == "create":
-            self._overtake(path)
-        super().pipe_file(path, value, **options)
-
-
-@pytest.mark.parametrize("whole_uploads", [False, True], ids=["renames", "object store"])
-@pytest.mark.parametrize(
-    "error", [FileNotFoundError("gone"), OSError(409, "ConditionalRequestConflict " * 100)], ids=["gone", "conflict"]
-)
+@pytest.mark.parametrize("kind", ["renames", "object store"])
+@pytest.mark.parametrize("error", [FileNotFoundError("gone"), OSError(409, "ConditionalRequestConflict")], ids=str)
 def test_two_runs_of_one_plan(
-    whole_uploads: bool,
-    error: Exception,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-    tmp_path: Path,
+    whole: dict[str, bytes], hooked: str, monkeypatch: pytest.MonkeyPatch, kind: str, error: Exception
 ) -> None:
-    """The run that is overtaken ends with exit code 1 and a message that names the other run; started again it finds all parts."""
-    fsspec.register_implementation("overtaken", Overtaken, clobber=True)
-    url, plan = f"overtaken://{uuid.uuid4()}/out", tmp_path / "plan.toml"
-    plan.write_text(THETA_TOML)
-    monkeypatch.setattr(Overtaken, "error", error)
-    if whole_uploads:
-        monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"overtaken"}))
-        monkeypatch.setattr(Overtaken, "cat_file", lambda *a, **k: seen(cat_file, *a, **k))
-    cat_file, hidden = MemoryFileSystem.cat_file, [2]
+    """A run that another one of its plan overtakes, so that its request fails, looks again, and finds all parts."""
+    cat_file = MemoryFileSystem.cat_file
+    if kind == "object store":
+        monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"hooked"}))
 
-    def seen(call: Callable[..., bytes], fs: Any, path: str, *arguments: Any, **options: Any) -> bytes:
+    def hidden(_system: Any, path: str) -> bytes:
         """Read a file; the manifest of the other run is not shown at once."""
-        if Overtaken.other is None and "_manifest" in path and hidden[0] and running.is_set():
-            hidden[0] -= 1
-            raise FileNotFoundError(path)
-        return call(fs, path, *arguments, **options)
+        monkeypatch.setattr(Hooked, "cat_file", cat_file)
+        raise FileNotFoundError(path)
 
-    running = threading.Event()
+    def overtaking(operation: str, path: str, _value: bytes, mode: str) -> None:
+        if "_manifest" in path and (operation == "mv" or mode == "create"):
+            monkeypatch.setattr(Hooked, "hook", lambda *_given: None)
+            run(THETA, hooked)
+            monkeypatch.setattr(Hooked, "cat_file", hidden)
+            raise error
 
-    def other() -> None:
-        run(THETA, url)
-        running.set()
-
-    Overtaken.other = other
-    assert main(["sweep", "run", str(plan), "--out", url, "--quiet"]) == 1
-    said = capsys.readouterr().err
-    assert f"another run of the same plan writes to {url}" in said
-    assert len(said) < 500
-    assert run(THETA, url).computed_rows == 0
+    monkeypatch.setattr(Hooked, "hook", overtaking)
+    assert run(THETA, hooked).computed_rows == 0
+    assert stored(hooked) == whole
 
 
 def test_memory_equals_disk(url: str, whole: dict[str, bytes]) -> None:
@@ -205,35 +144,52 @@ def test_refusals(url: str) -> None:
 @pytest.mark.parametrize("operation", ["pipe_file", "mv"])
 @pytest.mark.parametrize("at", [2, 3, 4])  # the manifest comes first
 @pytest.mark.parametrize(
-    "failure",
+    ("error", "message"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device; [0-9]+ cells are kept"),
-        (
-            ValueError("connection reset"),
-            r"ValueError: connection reset; [0-9]+ cells are kept",
-        ),  # each has its own kind
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (ValueError("connection reset"), "ValueError: connection reset"),  # each file system has its own kind
     ],
 )
 def test_failing_file_system(
-    failing: type[FailingFileSystem], whole: dict[str, bytes], operation: str, at: int, failure: tuple[Exception, str]
+    hooked: str,
+    whole: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    operation: str,
+    at: int,
+    error: Exception,
+    message: str,
 ) -> None:
-    """A write or a rename that fails ends the run with a clear message and no half part, and the same call resumes."""
-    error, message = failure
-    failing.countdown, failing.error, failing.operation = at, error, operation
-    with pytest.raises(OSError, match=rf"{message}, the same command resumes"):
-        run(THETA, "failing://out", num_threads=1)  # of several threads, the others write what they have begun
-    visible = {name: data for name, data in stored("failing://out").items() if not name.endswith(".tmp")}
+    """A write that breaks half-way or a rename that fails ends the run with a clear message and no half part, and the same call resumes."""
+    left = [at]
+
+    def breaking(done: str, path: str, value: bytes, _mode: str) -> None:
+        left[0] -= done == operation
+        if left[0] == 0 and done == operation:
+            if done == "pipe_file":
+                MemoryFileSystem.pipe_file(fsspec.filesystem("hooked"), path, value[: len(value) // 2])
+            raise error
+
+    monkeypatch.setattr(Hooked, "hook", breaking)
+    with pytest.raises(OSError, match=rf"{message}; [0-9]+ cells are kept, the same command resumes"):
+        run(THETA, hooked, num_threads=1)  # of several threads, the others write what they have begun
+    visible = {name: data for name, data in stored(hooked).items() if not name.endswith(".tmp")}
     assert visible.items() <= whole.items()
     assert len(visible) == at - 1
-    run(THETA, "failing://out")
-    assert stored("failing://out") == whole
+    run(THETA, hooked)
+    assert stored(hooked) == whole
 
 
-def test_manifest_that_cannot_be_written(failing: type[FailingFileSystem]) -> None:
+def test_manifest_that_cannot_be_written(hooked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where not even the manifest can be written, the output is refused."""
-    failing.countdown, failing.error = 1, PermissionError(errno.EACCES, "Permission denied")
-    with pytest.raises(OutputError, match=r"out must be a writable directory, not failing://out: Permission denied"):
-        run(THETA, "failing://out")
+
+    def denied(*_given: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(store, "CONFLICT_SECONDS", 0.1)
+    monkeypatch.setattr(Hooked, "hook", denied)
+    with pytest.raises(OutputError, match=rf"out must be a writable directory, not {hooked}: Permission denied"):
+        run(THETA, hooked)
 
 
 @pytest.mark.slow
@@ -254,12 +210,12 @@ def test_object_store(bucket: str, whole: dict[str, bytes]) -> None:
 @pytest.mark.slow
 def test_conditional_put(bucket: str) -> None:
     """An object store is asked to create the manifest and not to replace it, and the file that was there first stays."""
-    folder = open_folder(f"{bucket}/{uuid.uuid4()}")
+    folder = Folder(f"{bucket}/{uuid.uuid4()}")
     assert folder.write_shared("_manifest.json", b"first", lambda: True)
     assert not folder.write_shared("_manifest.json", b"second", lambda: True)
     assert folder.read("_manifest.json") == b"first"
     with pytest.raises(OSError, match="bucket"):
-        open_folder("s3://absent/out").write_shared("_manifest.json", b"lost", lambda: True)
+        Folder("s3://absent/out").write_shared("_manifest.json", b"lost", lambda: True)
 
 
 @pytest.mark.slow
@@ -276,35 +232,19 @@ PLANS = [
 ]
 
 
-class MeetingFileSystem(MemoryFileSystem):
-    """An object store in memory, where two writers of a manifest wait for each other."""
-
-    protocol = "meeting"
-    store: dict[str, Any] = {}  # noqa: RUF012 - as in the class above, of which this is not to be a view
-    pseudo_dirs = [""]  # noqa: RUF012
+@pytest.fixture
+def meeting(hooked: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Give a place in an object store where two writers of a manifest wait for each other."""
     meet = threading.Barrier(2)
-    creating = threading.Lock()
 
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> None:
-        """Write a file, whether there is one or not, unless it is to be created."""
+    def waiting(_operation: str, path: str, *_given: object) -> None:
         if path.endswith("_manifest.json"):
             with contextlib.suppress(threading.BrokenBarrierError):
-                self.meet.wait(1.0)  # in vain, where only one is about to write it
-        with self.creating:
-            if mode == "create" and self.exists(path):
-                message = "PreconditionFailed"
-                raise RuntimeError(message)
-            super().pipe_file(path, value)
+                meet.wait(1.0)  # in vain, where only one is about to write it
 
-
-@pytest.fixture
-def meeting(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Register that file system and give a place on it."""
-    monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"meeting"}))
-    fsspec.register_implementation("meeting", MeetingFileSystem, clobber=True)
-    yield f"meeting://{uuid.uuid4()}/out"
-    MeetingFileSystem.store.clear()
-    MeetingFileSystem.meet.reset()
+    monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"hooked"}))
+    monkeypatch.setattr(Hooked, "hook", waiting)
+    return hooked
 
 
 def attempt(plan: dict[str, Any], out: str) -> dict[str, bytes] | None:

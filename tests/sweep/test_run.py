@@ -145,19 +145,15 @@ def test_mapping_and_file_agree(tmp_path: Path) -> None:
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
-    """The callback hears of the start, each shard and the end."""
-    heard: list[tuple[int, int]] = []
-    run(THETA, tmp_path / "out", num_threads=1, progress=lambda done, total, _left: heard.append((done, total)))
-    assert heard == [(0, 20), (7, 20), (14, 20), (20, 20)]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_time_left_is_told(tmp_path: Path, threads: int) -> None:
-    """The time left is unknown before the first shard, a positive time after it, and nothing at the end."""
-    left: list[float | None] = []
-    run(THETA, tmp_path / "out", num_threads=threads, progress=lambda _done, _total, seconds: left.append(seconds))
-    assert (left[0], left[-1]) == (None, 0.0)
-    assert all(seconds is not None and seconds > 0 for seconds in left[1:-1])
+    """The callback hears of the start, each of the shards of 7, 7 and 6 cells, and the end; of the time left once something is known."""
+    for threads in (1, 2):
+        told: list[tuple[int, int, float | None]] = []
+        run(THETA, tmp_path / str(threads), num_threads=threads, progress=lambda *given, told=told: told.append(given))
+        done, total, left = zip(*told, strict=True)
+        assert {*total} == {20}
+        assert (done[0], sorted(np.diff(done))) == (0, [6, 7, 7])
+        assert (left[0], left[-1]) == (None, 0.0)
+        assert all(seconds is not None and seconds > 0 for seconds in left[1:-1])
 
 
 @pytest.mark.usefixtures("stand_in")

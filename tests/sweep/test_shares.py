@@ -202,7 +202,7 @@ merge(sys.argv[4:], sys.argv[3])
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(5)
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 @pytest.mark.parametrize(("at", "when"), [(1, "before"), (1, "after"), (2, "before"), (6, "after"), (11, "before")])
 def test_killed_merge(tmp_path: Path, alone: dict[str, bytes], at: int, when: str) -> None:

@@ -1,13 +1,11 @@
-"""Checks of arrays, how they broadcast, and the one call of an array function; what ``on_error="nan"`` lets pass may be collected."""
+"""Checks of arrays, how they broadcast, and the one call of an array function; what they refuse may be collected."""
 
 from __future__ import annotations
 
-import contextlib
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -41,25 +39,6 @@ class Refusal:
         if len(values) == 1:
             return f"{self.rule}, not {values[0]!s}"
         return f"{self.rule}, not {', '.join(f'{n} = {v!s}' for n, v in zip(self.arguments, values, strict=True))}"
-
-
-_LISTENER: ContextVar[list[Refusal] | None] = ContextVar("_LISTENER", default=None)  # of each thread its own
-
-
-@contextlib.contextmanager
-def collected() -> Iterator[list[Refusal]]:
-    """Give the list to which the checks of calls with ``on_error="nan"`` add what they refuse, in their order."""
-    found: list[Refusal] = []
-    token = _LISTENER.set(found)
-    try:
-        yield found
-    finally:
-        _LISTENER.reset(token)
-
-
-def listener() -> list[Refusal] | None:
-    """Return the list of the innermost `collected` of this thread, or None."""
-    return _LISTENER.get()
 
 
 EXACT, EIGHT = 2**53, 8  # integers up to the first are doubles; only those of 8 bytes are larger
@@ -218,14 +197,14 @@ class Checks:
     """The checks and the one call of an array function.
 
     Numbers are checked in the order of the arguments, after `on_error`, `num_threads` and other choices, which decide what
-    to check. With ``on_error="nan"`` only types are checked here: the core returns NaN in a cell outside its domain. Within
-    `refusals.collected` the checks are made all the same, and what they find is collected.
+    to check. With ``on_error="nan"`` only types are checked here: the core returns NaN in a cell outside its domain. A list for
+    `on_error`, as sweeps give it, is the same, but that all checks are made and what they refuse is added to it, in their order.
     """
 
-    def __init__(self, num_threads: int | None, on_error: OnError) -> None:
-        self.strict = choice("on_error", on_error, ("raise", "nan")) == "raise"
+    def __init__(self, num_threads: int | None, on_error: OnError | list[Refusal]) -> None:
+        self.refusals = on_error if isinstance(on_error, list) else None
+        self.strict = not isinstance(on_error, list) and choice("on_error", on_error, ("raise", "nan")) == "raise"
         self._threads = None if num_threads is None else thread_count(num_threads)
-        self.refusals = None if self.strict else listener()
 
     @property
     def threads(self) -> int:

@@ -1,7 +1,7 @@
 """Shards on a Dask cluster: a few under way at a time, computed, encoded and written by workers; the caller keeps count.
 
-A task carries a specification, which is a few hundred bytes, and a number. The plan itself is in the manifest at the output; a
-worker that cannot read it there asks its client once, and keeps it.
+A task carries a specification, which is a few hundred bytes, and a number. The plan is in the manifest, which Dask takes to
+each worker once.
 
 Workers that do not see the output, or cannot write there, hand their parts over, and the caller writes them. Two workers that compute
 one part, say because one of them was thought dead, write the same bytes, each into a hidden file of its own, or by one upload; the
@@ -21,26 +21,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
+import functools
 import json
 import logging
-import queue
 import socket
-import threading
 import time
 import uuid
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from hockeystick.sweep.errors import ClusterError, needs
-from hockeystick.sweep.evaluate import check_instruction_set, evaluate
-from hockeystick.sweep.folders import RUN_TOKEN, Folder, open_folder
-from hockeystick.sweep.parquet_part import Part, encode
+from hockeystick.sweep.evaluate import check_instruction_set
+from hockeystick.sweep.folders import RUN_TOKEN, Folder
+from hockeystick.sweep.parquet_part import Part
+from hockeystick.sweep.parquet_part import compute as compute_part
 from hockeystick.sweep.plan import Plan, parse
-from hockeystick.sweep.store import PublishedPart, Store, changes, digest_of, manifest, stored_manifest
+from hockeystick.sweep.store import Store, changes, digest_of, manifest
 
 with needs("dask", "a sweep on a cluster needs Dask"):
     import dask
@@ -146,24 +145,12 @@ def threads(wanted: int | None, tasks: int) -> int:
     return share if wanted is None else min(wanted, share)
 
 
-@contextlib.contextmanager
-def run_token(folder: Folder, digest: str) -> Iterator[str]:
-    """Leave the token of a run with the digest of its manifest, and give its name."""
-    name = f"{RUN_TOKEN}{uuid.uuid4().hex}.tmp"
-    folder.write(name, digest.encode())
-    try:
-        yield name
-    finally:
-        with contextlib.suppress(OSError):  # the next run removes it
-            folder.remove(name)
-
-
 @dataclass(frozen=True)
 class TaskSpec:
     """What all tasks of a run have in common."""
 
     place: str  # a path or a URL
-    token: str  # a file there
+    token: str  # a file there, while the run goes on, with the digest
     digest: str  # of the manifest
     num_threads: int | None
     strict: bool  # parts with an error are not to be written
@@ -171,18 +158,6 @@ class TaskSpec:
     def is_at(self, folder: Folder) -> bool:
         """Say whether the token of the run is in a folder."""
         return folder.read(self.token) == self.digest.encode()
-
-
-@dataclass(frozen=True)
-class TaskResult:
-    """What came of a task."""
-
-    index: int
-    part: Part | PublishedPart | None  # None where the worker needs the manifest
-    worker: str
-    reason: str = ""  # why the worker has not written the part
-    size: int = 0  # of the part that it has written, in bytes
-    sha256: str = ""  # and of that file
 
 
 class ClusterPool:
@@ -201,19 +176,13 @@ class ClusterPool:
         self.store = store
         self.check = check  # raises where a strict run ends
         self.slots, self.asked = _slots(client), time.monotonic()
-        self.futures: set[distributed.Future] = set()
-        self.results: queue.SimpleQueue[distributed.Future] = queue.SimpleQueue()
         self.sizes: dict[int, int] = {}  # of the parts that workers have written
         self.handed_over: Counter[str] = Counter()  # reason -> parts that this process writes
         digest = digest_of(store.manifest)
-        self.cleanup = contextlib.ExitStack()
-        token = self.cleanup.enter_context(run_token(store.folder, digest))
+        token = f"{RUN_TOKEN}{uuid.uuid4().hex}.tmp"
+        store.folder.write(token, digest.encode())
         self.spec = TaskSpec(store.folder.place, token, digest, num_threads, strict)
-
-    @property
-    def in_flight(self) -> int:
-        """Return the number of tasks that are under way."""
-        return len(self.futures)
+        self.manifest = client.submit(bytes, pack(store.manifest), pure=False)  # Dask takes it to each worker once
 
     def capacity(self) -> int:
         """Return how many tasks the cluster should have; workers come and go."""
@@ -221,34 +190,27 @@ class ClusterPool:
             self.slots, self.asked = _slots(self.client), time.monotonic()
         return TASKS_PER_THREAD * self.slots
 
-    def submit(self, index: int, packed: bytes | None = None, to: str | None = None) -> None:
-        """Have a shard computed, by the worker that has asked for the manifest if that is given."""
-        where = {"workers": [to], "allow_other_workers": True} if to else {}
-        future = self.client.submit(compute, self.spec, index, packed, pure=False, **where)
-        self.futures.add(future)
-        future.add_done_callback(self.results.put)
+    def submit(self, index: int) -> distributed.Future:
+        """Have a shard computed, and written by its worker if that can."""
+        return self.client.submit(compute, self.spec, self.manifest, index, pure=False)
 
-    def next(self) -> PublishedPart:
-        """Wait for a part, however long it takes while there are workers, and write it if its worker has not."""
-        while (result := self._result()).part is None:
-            self.submit(result.index, pack(self.store.manifest), to=result.worker)
-        part = result.part
+    def published(self, future: distributed.Future) -> Part:
+        """Return a part that is there, written here if its worker has not."""
+        part, size, reason = _result_of(future)
         self.check(part.counts.first_error)
-        if isinstance(part, PublishedPart):
-            self.sizes[part.index] = result.size
-            told = part.index, result.size, result.sha256, result.worker
-            logger.debug("part %d: %d bytes, SHA-256 %s, written by %s", *told)
-            return part
-        self.handed_over[result.reason] += 1
-        started = time.perf_counter()
-        self.store.write(part)
-        return PublishedPart(part.index, part.counts, part.compute_seconds, time.perf_counter() - started)
+        if reason:
+            self.handed_over[reason] += 1
+            self.store.write(part)
+        else:
+            self.sizes[part.index] = size
+        return part
 
-    def close(self) -> list[PublishedPart]:
-        """Forget what is under way; what runs will finish, and nobody asks for it."""
-        for future in self.futures:
+    def close(self, in_flight: set[distributed.Future]) -> list[Part]:
+        """Forget what is in flight; what runs will finish, and nobody asks for it."""
+        for future in (*in_flight, self.manifest):
             future.release()
-        self.cleanup.close()
+        with contextlib.suppress(OSError):  # the next run removes it
+            self.store.folder.remove(self.spec.token)
         return []
 
     def unseen(self) -> list[int]:
@@ -268,17 +230,6 @@ class ClusterPool:
         told += [f"this process wrote {count:,}, since {reason}" for reason, count in self.handed_over.most_common(3)]
         return "; ".join(told)
 
-    def _result(self) -> TaskResult:
-        while True:
-            try:
-                future = self.results.get(timeout=PATIENCE_SECONDS)
-            except queue.Empty:
-                _slots(self.client)
-                continue
-            result = _result_of(future)
-            self.futures.remove(future)  # the last reference: the cluster forgets the result
-            return result
-
 
 def _slots(client: distributed.Client) -> int:
     """Return how many tasks the cluster runs at a time, which is not none."""
@@ -292,6 +243,7 @@ def _slots(client: distributed.Client) -> int:
 
 
 def _result_of(future: distributed.Future) -> TaskResult:
+    """Return what came of a task; say in words what Dask says of one that was lost."""
     try:
         if future.cancelled():
             raise distributed.CancelledError("its connection was lost")  # noqa: EM101 - told below
@@ -309,6 +261,41 @@ def _result_of(future: distributed.Future) -> TaskResult:
 
 # What a worker does.
 
+# A part, its size in bytes, and why the worker has not written it; if it has, the part is without its content.
+TaskResult: TypeAlias = tuple[Part, int, str]
+
+
+def compute(spec: TaskSpec, packed: bytes, index: int) -> TaskResult:
+    """Compute a part and write it, or give it back with the reason; this runs on a worker."""
+    worker, state = distributed.get_worker(), _learnt(spec, packed)
+    num_threads = threads(spec.num_threads or 1, worker.state.nthreads)
+    part = compute_part(state.plan, state.manifest, index, num_threads)
+    size, reason = len(part.content), state.reason
+    if state.store is not None:
+        started = time.perf_counter()
+        reason = _reason_not_to_write(spec, state.store, part)
+        part.write_seconds += time.perf_counter() - started
+    if not reason:
+        part.content = b""
+    return part, size, reason
+
+
+def _reason_not_to_write(spec: TaskSpec, store: Store, part: Part) -> str:
+    """Write a part beside other writers; return why that could not be done, empty if it was."""
+    if spec.strict and part.counts.first_error:
+        return "it has an error"  # with which the run ends
+    folder = store.folder
+    try:
+        there = folder.write_shared(store.name(part.index), part.content, lambda: spec.is_at(folder))
+    except OSError as error:
+        return f"a worker cannot write to {spec.place}: {error.strerror or error}"
+    return "" if there else f"a worker found another part or another run at {spec.place}"
+
+
+def pack(manifest: Mapping[str, Any]) -> bytes:
+    """Return a manifest as it travels to the workers."""
+    return zlib.compress(json.dumps(manifest).encode(), 1)
+
 
 @dataclass(frozen=True)
 class WorkerState:
@@ -320,63 +307,18 @@ class WorkerState:
     reason: str  # why it does
 
 
-def compute(spec: TaskSpec, index: int, packed: bytes | None = None) -> TaskResult:
-    """Compute a part and write it; this runs on a worker. `packed` is the manifest, where the worker has asked for it."""
-    worker = distributed.get_worker()
-    state = _learnt(spec, packed)
-    if state is None:
-        return TaskResult(index, None, worker.address)
-    started = time.perf_counter()
-    shard = evaluate(state.plan, state.plan.shard(index), threads(spec.num_threads or 1, worker.state.nthreads))
-    part = encode(state.plan, state.manifest, shard, time.perf_counter() - started)
-    return _published(spec, state, part, worker.address)
-
-
-def pack(manifest: Mapping[str, Any]) -> bytes:
-    """Return a manifest as it travels to a worker that has asked for it."""
-    return zlib.compress(json.dumps(manifest).encode(), 1)
-
-
-_states: dict[TaskSpec, WorkerState] = {}
-_learning = threading.Lock()
-
-
-def _learnt(spec: TaskSpec, packed: bytes | None) -> WorkerState | None:
-    """Return what this worker knows of a run, or None if it has to be told."""
-    with _learning:
-        if spec not in _states:
-            folder, reason = _folder_of(spec)
-            manifest = json.loads(zlib.decompress(packed)) if packed else _manifest_at(folder, spec.digest)
-            if manifest is None:
-                return None
-            while len(_states) >= MAX_PLANS:
-                del _states[next(iter(_states))]
-            plan = _checked(manifest)
-            _states[spec] = WorkerState(plan, manifest, Store(folder, plan, manifest) if folder else None, reason)
-        return _states[spec]
-
-
-def _folder_of(spec: TaskSpec) -> tuple[Folder | None, str]:
-    """Return the folder of a run if this worker sees it, and else why not."""
+@functools.lru_cache(MAX_PLANS)
+def _learnt(spec: TaskSpec, packed: bytes) -> WorkerState:
+    """Return what this worker knows of a run."""
+    manifest = json.loads(zlib.decompress(packed))
+    plan = _checked(manifest)
     try:
-        folder = open_folder(spec.place)
+        folder = Folder(spec.place)
         if spec.is_at(folder):
-            return folder, ""
+            return WorkerState(plan, manifest, Store(folder, plan, manifest), "")
     except (OSError, ImportError, ValueError) as error:
-        return None, f"a worker cannot open {spec.place}: {error}"
-    return None, f"a worker does not see this run at {spec.place}"
-
-
-def _manifest_at(folder: Folder | None, digest: str) -> dict[str, Any] | None:
-    """Return the manifest with that digest, if it is at the place."""
-    if folder is None:
-        return None
-    try:
-        found = stored_manifest(folder) or {}
-    except (OSError, ValueError):
-        return None
-    found.pop("share", None)  # which parts the client wants; they are those of the plan
-    return found if digest_of(found) == digest else None
+        return WorkerState(plan, manifest, None, f"a worker cannot open {spec.place}: {error}")
+    return WorkerState(plan, manifest, None, f"a worker does not see this run at {spec.place}")
 
 
 def _checked(wanted: Mapping[str, Any]) -> Plan:
@@ -395,25 +337,3 @@ def _checked(wanted: Mapping[str, Any]) -> Plan:
         message = f"workers must run what the client runs; on {address} {'; '.join(told)}{remedy}"
         raise ClusterError(message)
     return plan
-
-
-def _published(spec: TaskSpec, state: WorkerState, part: Part, address: str) -> TaskResult:
-    """Write a part, or give it back with the reason."""
-    if state.store is None:
-        return TaskResult(part.index, part, address, state.reason)
-    if spec.strict and part.counts.first_error:
-        return TaskResult(part.index, part, address, "it has an error")  # with which the run ends
-    started = time.perf_counter()
-    folder = state.store.folder
-    try:
-        there = folder.write_shared(state.store.name(part.index), part.content, lambda: spec.is_at(folder))
-    except OSError as error:
-        return TaskResult(
-            part.index, part, address, f"a worker cannot write to {spec.place}: {error.strerror or error}"
-        )
-    if not there:
-        return TaskResult(part.index, part, address, f"a worker found another part or another run at {spec.place}")
-    seconds = time.perf_counter() - started
-    published = PublishedPart(part.index, part.counts, part.compute_seconds, seconds)
-    size, digest = len(part.content), hashlib.sha256(part.content).hexdigest()
-    return TaskResult(part.index, published, address, size=size, sha256=digest)

@@ -1,4 +1,4 @@
-"""Conditions on the rows of a table, such as "epsilon <= 2 and 10 <= steps < 1000", from text to an expression of Arrow.
+"""Conditions on the rows of a table, such as "epsilon <= 2 and 10 <= steps < 1000", from text to the rows for which they hold.
 
 The text is parsed by Python's grammar and never evaluated: what is not a comparison of a column with a number or a quoted
 word, `and`, `or`, `not` or parentheses is refused.
@@ -13,12 +13,12 @@ from __future__ import annotations
 import ast
 import difflib
 import math
-import operator
 import re
 import warnings
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.sweep.errors import must, needs, shorten
 
@@ -30,23 +30,18 @@ _SINGLE = re.compile(r"(?<![<>=!:])=(?!=)")
 MAX_LENGTH = 2000  # characters, far more than a condition needs, and few enough for any parser
 MAX_DEPTH = 50  # levels of the syntax tree, few enough for functions that call themselves
 _INT64 = np.iinfo(np.int64)
-# Of each comparison: its symbol, and that with the sides exchanged.
-_COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Lt: ("<", ">"),
-    ast.LtE: ("<=", ">="),
-    ast.Gt: (">", "<"),
-    ast.GtE: (">=", "<="),
-    ast.Eq: ("==", "=="),
-    ast.NotEq: ("!=", "!="),
-}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # of a comparison with the sides exchanged
+_SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _COMPARE = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
 }
+# Of each row: whether it is true, and whether it is false; neither where a value is not known.
+Truth: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 GRAMMAR = "comparisons of a column with a number or a quoted word, and, or, not, parentheses"
 
 
@@ -94,58 +89,64 @@ def _check_depth(tree: ast.expr) -> None:
         raise RecursionError("it is nested too deeply")  # noqa: EM101 - told by the caller
 
 
-def expression(tree: ast.expr, schema: pa.Schema) -> pc.Expression:
-    """Return the expression of a parsed condition on a table with these columns."""
+def truth(tree: ast.expr, table: pa.Table) -> Truth:
+    """Return for which rows of a table a parsed condition is true, and for which it is false."""
     if isinstance(tree, ast.BoolOp):
-        combined, *others = (expression(part, schema) for part in tree.values)
-        for other in others:  # Arrow's `&` and `|` are Kleene's
-            combined = combined & other if isinstance(tree.op, ast.And) else combined | other
-        return combined
+        return _joined([truth(part, table) for part in tree.values], all_of=isinstance(tree.op, ast.And))
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
-        return ~expression(tree.operand, schema)
+        true, false = truth(tree.operand, table)
+        return false, true
     if isinstance(tree, ast.Compare):
         operands = [tree.left, *tree.comparators]
-        combined = None
-        for left, sign, right in zip(operands, tree.ops, operands[1:], strict=False):
-            compared = _comparison(left, sign, right, schema)
-            combined = compared if combined is None else combined & compared
-        return combined
+        pairs = zip(operands, tree.ops, operands[1:], strict=False)
+        return _joined([_comparison(*pair, table) for pair in pairs], all_of=True)
     raise _refused(tree)
 
 
-def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, schema: pa.Schema) -> pc.Expression:
-    if type(sign) not in _COMPARISONS or isinstance(left, ast.Name) == isinstance(right, ast.Name):
+def _joined(parts: list[Truth], *, all_of: bool) -> Truth:
+    true, false = zip(*parts, strict=True)
+    if all_of:
+        return np.logical_and.reduce(true), np.logical_or.reduce(false)
+    return np.logical_or.reduce(true), np.logical_and.reduce(false)
+
+
+def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, table: pa.Table) -> Truth:
+    symbol = _SYMBOLS.get(type(sign), "")
+    if not symbol or isinstance(left, ast.Name) == isinstance(right, ast.Name):
         raise _refused(ast.Compare(left, [sign], [right]))
-    symbol, mirrored = _COMPARISONS[type(sign)]
     if isinstance(right, ast.Name):
-        left, right, symbol = right, left, mirrored
+        left, right, symbol = right, left, _MIRRORED.get(symbol, symbol)
     assert isinstance(left, ast.Name)
-    kind, value = column_type(left.id, schema, "where"), _literal(right)
+    kind, value = column_type(left.id, table.schema, "where"), _literal(right)
+    column = table[left.id]
+    known: NDArray[np.bool_] = np.ones(len(table), np.bool_)
     if pa.types.is_string(kind) != isinstance(value, str):
         wanted = "a quoted word" if pa.types.is_string(kind) else "a number"
         raise ValueError(must("where", f"compare {left.id} with {wanted}", value))
-    field = pc.field(left.id)
     if isinstance(value, str):
         if symbol not in ("==", "!="):
             message = f"where must compare the words of {left.id} by == or !=, not {symbol}"
             raise ValueError(message)
-        return _COMPARE[symbol](field, value)
-    if pa.types.is_integer(kind):
-        return _whole(field, symbol, value)
-    compared = _COMPARE[symbol](field, float(value))
-    return pc.if_else(pc.is_nan(field), pa.scalar(None, pa.bool_()), compared)
+        known, equal = column.is_valid().to_numpy(), pc.fill_null(pc.equal(column, value), fill_value=False).to_numpy()
+        true: NDArray[np.bool_] = equal if symbol == "==" else ~equal
+    elif pa.types.is_integer(kind):
+        true = _whole(column.to_numpy(), symbol, value)
+    else:
+        known = ~np.isnan(column.to_numpy())
+        true = _COMPARE[symbol](column.to_numpy(), float(value))
+    return known & true, known & ~true
 
 
-def _whole(field: pc.Expression, symbol: str, value: float) -> pc.Expression:
-    """Compare integers with any number exactly, where Arrow would round those beyond 2^53: as a range of integers."""
+def _whole(values: NDArray[np.int64], symbol: str, value: float) -> NDArray[np.bool_]:
+    """Compare integers with any number exactly, where NumPy would round those beyond 2^53: as a range of integers."""
     if symbol == "!=":
-        return ~_whole(field, "==", value)
+        return ~_whole(values, "==", value)
     least = {"<": _INT64.min, "<=": _INT64.min, ">": math.floor(value) + 1}.get(symbol, math.ceil(value))
     most = {">": _INT64.max, ">=": _INT64.max, "<": math.ceil(value) - 1}.get(symbol, math.floor(value))
     least, most = max(least, int(_INT64.min)), min(most, int(_INT64.max))
-    if least > most:
-        return field < int(_INT64.min)  # no integer is
-    return (field >= least) & (field <= most)
+    if least > most:  # no integer is
+        return np.zeros(len(values), np.bool_)
+    return (values >= least) & (values <= most)
 
 
 def _literal(node: ast.expr) -> float | str:

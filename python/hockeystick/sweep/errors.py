@@ -18,10 +18,6 @@ class CellError(ValueError):
     """A cell that a function refuses, in a strict run; the message names the cell, its inputs and the reason."""
 
 
-class OtherRunError(OSError):
-    """Another run of the same plan writes to the same place, and has come in between; the message says so. The same command resumes."""
-
-
 class ClusterError(OSError):
     """A cluster that cannot be used or was lost; the message says why. What had been written stays."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hockeystick._core as core
-from hockeystick._checks import Refusal, collected
+from hockeystick._checks import Refusal
 from hockeystick._hidden_states.best import Best
 from hockeystick.sweep.captured_warnings import captured_warnings
 from hockeystick.sweep.plan import Output, Plan, Value
@@ -39,13 +39,6 @@ class Shard:
     outputs: dict[str, NDArray[np.float64]]  # (rows,) each
     errors: CellErrors
     warnings: list[str] = field(default_factory=list)
-
-    def first_error(self) -> tuple[int, str] | None:
-        """Return the first cell with an error, and its text."""
-        if not self.errors.texts:
-            return None
-        at = int(np.argmax(self.errors.codes >= 0))
-        return self.cells[at], self.errors.texts[self.errors.codes[at]]
 
 
 def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
@@ -162,8 +155,8 @@ class _Column:
         self, constant: dict[str, Value], numbers: Along, shape: tuple[int, ...]
     ) -> tuple[NDArray[np.float64], CellErrors]:
         """Compute cells with the same words by one call, and say of those without a value why."""
-        with collected() as refusals:
-            values, said = self.call({**constant, **self.shaped(numbers)}, shape)
+        refusals: list[Refusal] = []
+        values, said = self.call({**constant, **self.shaped(numbers)}, shape, refusals)
         if said:
             errors = CellErrors.none(shape)
             if self.refuses_all(constant, numbers, said):
@@ -191,7 +184,7 @@ class _Column:
     def refuses_all(self, constant: Mapping[str, Value], numbers: Along, said: str) -> bool:
         """Say whether the constants alone are refused: a call with no cells then says the same."""
         none = {name: column[:0] for along in numbers for name, column in along.items()}
-        return not none or self.call({**constant, **self.shaped([none])}, (0,), tell=False)[1] == said
+        return not none or self.call({**constant, **self.shaped([none])}, (0,), "nan", tell=False)[1] == said
 
     def one_by_one(
         self, constant: Mapping[str, Value], numbers: Along, cells: NDArray[np.intp], values: Column, errors: CellErrors
@@ -204,14 +197,14 @@ class _Column:
             }
             key = tuple(arguments.values())
             if key not in known:
-                value, said = self.call({**constant, **arguments}, (), on_error="raise", tell=False)
+                value, said = self.call({**constant, **arguments}, (), "raise", tell=False)
                 known[key] = float(value), said or (self.outside if np.isnan(value) else "")
             values[at], text = known[key]
             if text:
                 errors.say(at, text)
 
     def call(
-        self, arguments: Mapping[str, Any], shape: tuple[int, ...], *, on_error: str = "nan", tell: bool = True
+        self, arguments: Mapping[str, Any], shape: tuple[int, ...], on_error: Any, *, tell: bool = True
     ) -> tuple[NDArray[np.float64], str]:
         """Call the function, and return its values and what it says if it refuses the arguments: then all values are NaN."""
         try:
@@ -224,7 +217,7 @@ class _Column:
             self.shard.warnings += sorted(told - {*self.shard.warnings})
         return values, ""
 
-    def called(self, arguments: Mapping[str, Any], on_error: str) -> Any:
+    def called(self, arguments: Mapping[str, Any], on_error: Any) -> Any:
         """Return what the function returns."""
         if self.function.is_ufunc:
             with np.errstate(all="ignore"):

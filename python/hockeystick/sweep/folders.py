@@ -1,7 +1,7 @@
 """Where a sweep's files are: a directory here, or any file system that fsspec knows at a URL, such as an object store, SFTP or memory.
 
-Files have names with at most one slash. Whoever looks sees all of a file or nothing. Readers of a directory skip what begins with
-a dot or an underscore.
+Files have names with at most one slash. Whoever looks sees all of a file or nothing: here by a rename after the content has
+reached the disk, in an object store by one upload, elsewhere by a rename. Readers of a directory skip what begins with a dot or an underscore.
 
 At a URL there is no lock: two runs of one plan write the same bytes under the same names, so that a second run wastes time, may
 end the first with an error, and spoils nothing. Another plan is refused by the manifest, which is put there only where there is none:
@@ -18,7 +18,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
 
 from hockeystick._files import unfinished, write_whole
 from hockeystick.sweep.errors import OutputError, needs
@@ -29,14 +28,11 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "_manifest.json"
-FORMER_MANIFEST = "manifest.json"  # of the formats 1 and 2, which are refused
 VIEWS = "_views"  # where pictures and pages go
 RUN_TOKEN = "_run-"  # see the module `cluster`; without a dot, since some servers do not list hidden files
 
 # They show an object when its upload is complete, and would carry out a rename as a copy.
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci"})
-
-Condition = Callable[[], bool]
 
 
 def temporary(name: str) -> str:
@@ -54,130 +50,53 @@ def is_skipped(name: str) -> bool:
     return name.startswith((".", "_"))
 
 
-def open_folder(out: str | os.PathLike[str]) -> Folder:
-    """Return the folder at a path or a URL; nothing is read or written yet."""
-    location = os.fspath(out)
-    return RemoteFolder(location) if "://" in location else LocalFolder(Path(location))
+class Folder:
+    """A directory, or the folder at a URL; nothing is read or written before it is asked for."""
 
-
-class LocalFolder:
-    """A directory. A file appears by a rename, after its content has reached the disk."""
-
-    system = None  # of fsspec
-
-    def __init__(self, root: Path) -> None:
-        self.given = os.fspath(root)
-        self.root = root.absolute()
-        self.place = os.fspath(self.root)  # by which other processes open it, whatever directory they work in
+    def __init__(self, out: str | os.PathLike[str]) -> None:
+        with needs("sweep", "a sweep needs fsspec"):
+            import fsspec  # noqa: PLC0415 - asked for when first needed
+        self.given = os.fspath(out)
+        if "://" in self.given:
+            self.place = self.given  # by which other processes open it, whatever directory they work in
+            try:
+                self.system, root = fsspec.core.url_to_fs(self.given)
+            except ValueError as error:  # an unknown protocol
+                message = f"out must be a path or a URL that fsspec knows, not {out}: {error}"
+                raise OutputError(message) from error
+        else:
+            self.place = root = os.fspath(Path(self.given).absolute())
+            self.system = fsspec.filesystem("file")
+        self.root = root.rstrip("/")
+        protocols = {self.system.protocol} if isinstance(self.system.protocol, str) else {*self.system.protocol}
+        self.is_local = "file" in protocols
+        self.uploads_whole = not protocols.isdisjoint(OBJECT_STORES)
 
     def __str__(self) -> str:
-        """Return the path as it was given."""
+        """Return the path or the URL as it was given."""
         return self.given
 
-    def create(self) -> None:
-        """Make the directory and those above it."""
-        self.root.mkdir(parents=True, exist_ok=True)
-
-    def free_bytes(self) -> int:
-        """Return the free space of the disk; the directory need not be there yet."""
-        folder = next(path for path in [self.root, *self.root.parents] if path.exists())
-        return shutil.disk_usage(folder).free
-
-    def entries(self, below: str = "") -> dict[str, int]:
-        """Return the names in the directory, or in one in it, with sizes; nothing if it is not there. Folders end in a slash."""
-        found = {}
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.root / below) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # a worker may rename or remove its file just now
-                    found[f"{entry.name}/" if entry.is_dir() else entry.name] = entry.stat().st_size
-        return found
-
-    def read(self, name: str) -> bytes | None:
-        """Return a file's content, or None if it is not there or cannot be read."""
-        try:
-            return (self.root / name).read_bytes()
-        except OSError:
-            return None
-
-    def remove(self, name: str) -> None:
-        """Remove a file."""
-        (self.root / name).unlink()
-
-    def write(self, name: str, content: bytes) -> None:
-        """Publish a file, or replace it, so that whoever looks, even after a power cut, sees all of it or nothing."""
-        self._publish(name, content)
-
-    def write_shared(self, name: str, content: bytes, still: Condition) -> bool:
-        """Publish a file, beside other writers of the same bytes, if `still` holds just before its rename; say whether it did."""
-        return self._publish(name, content, still)
-
-    def _publish(self, name: str, content: bytes, *still: Condition) -> bool:
-        path = self.root / name
-        path.parent.mkdir(exist_ok=True)
-        return write_whole(path, lambda file: file.write(content), *still)
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep a second run out of the directory, where the file system has locks. They are the kernel's, so that they end with the process."""
-        if fcntl is None:
-            yield
-            return
-        folder = os.open(self.root, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(folder)
-            message = f"out must be used by one run at a time, not {self}: another run is writing to it"
-            raise OutputError(message) from None
-        except OSError:  # a file system without locks
-            pass
-        try:
-            yield
-        finally:
-            os.close(folder)
-
-
-class RemoteFolder:
-    """A URL. In an object store a file appears when its upload is complete, elsewhere by a rename."""
-
-    def __init__(self, url: str) -> None:
-        with needs("remote", "a sweep to a URL needs fsspec"):
-            import fsspec  # noqa: PLC0415 - asked for when first needed
-        self.place = url
-        try:
-            self.system, root = fsspec.core.url_to_fs(url)
-        except ValueError as error:  # an unknown protocol
-            message = f"out must be a path or a URL that fsspec knows, not {url}: {error}"
-            raise OutputError(message) from error
-        self.root = root.rstrip("/")
-        protocols = self.system.protocol
-        self.uploads_whole = not OBJECT_STORES.isdisjoint([protocols] if isinstance(protocols, str) else protocols)
-
-    def __str__(self) -> str:
-        """Return the URL."""
-        return self.place
-
-    def create(self) -> None:
-        """Make the folder, where there are folders."""
+    def create(self, below: str = "") -> None:
+        """Make the folder or one in it, where there are folders."""
         if not self.uploads_whole:
             with _as_os_error():
-                self.system.makedirs(self._path("cells"), exist_ok=True)
+                self.system.makedirs(self._path(below), exist_ok=True)
 
-    def locked(self) -> contextlib.AbstractContextManager[None]:
-        """Do nothing; the module says why that does."""
-        return contextlib.nullcontext()
-
-    def free_bytes(self) -> None:
-        """Return None: it is not known."""
+    def free_bytes(self) -> int | None:
+        """Return the free space of the disk, of which the folder need not be there yet; None where it is not known."""
+        if not self.is_local:
+            return None
+        folder = Path(self.root)
+        return shutil.disk_usage(next(path for path in [folder, *folder.parents] if path.exists())).free
 
     def entries(self, below: str = "") -> dict[str, int]:
-        """Return the names of what is there, with sizes."""
-        path = self._path(below).rstrip("/")
+        """Return the names in the folder, or in one in it, with sizes; nothing if it is not there. Folders end in a slash."""
+        path = self._path(below)
         with _as_os_error():
             self.system.invalidate_cache()
             try:
                 found = self.system.ls(path, detail=True)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return {}
         named = {}
         for entry in found:
@@ -188,12 +107,11 @@ class RemoteFolder:
         return named
 
     def read(self, name: str) -> bytes | None:
-        """Return a file's content, or None if there is no such file."""
-        with _as_os_error():
-            try:
-                return bytes(self.system.cat_file(self._path(name)))
-            except FileNotFoundError:
-                return None
+        """Return a file's content, or None if there is no such file, or, on a disk, if it cannot be read."""
+        absent = OSError if self.is_local else FileNotFoundError
+        with _as_os_error(), contextlib.suppress(absent):
+            return bytes(self.system.cat_file(self._path(name)))
+        return None
 
     def remove(self, name: str) -> None:
         """Remove a file."""
@@ -203,6 +121,9 @@ class RemoteFolder:
     def write(self, name: str, content: bytes) -> None:
         """Publish a file, or replace it. Where a rename cannot replace a file, that one is removed first."""
         path = self._path(name)
+        if self.is_local:
+            write_whole(Path(path), lambda file: file.write(content))
+            return
         with _as_os_error():
             if self.uploads_whole:
                 self.system.pipe_file(path, content)
@@ -213,16 +134,18 @@ class RemoteFolder:
                 self.system.rm_file(path)
             self.system.mv(partial, path)
 
-    def write_shared(self, name: str, content: bytes, still: Condition) -> bool:
-        """Publish a file if `still` holds, and leave a file of that name as it is; say whether it is there now, with these bytes.
+    def write_shared(self, name: str, content: bytes, still: Callable[[], bool]) -> bool:
+        """Publish a file, beside other writers of the same bytes, if `still` holds just before; say whether it is there now, with these bytes.
 
-        In S3 that is one upload with the header If-None-Match. Without a condition the upload comes after a look, and replaces what
-        another writer uploads in between.
+        On a disk the rename replaces a file of that name, elsewhere it stays as it is.
         """
+        path = self._path(name)
+        if self.is_local:
+            return write_whole(Path(path), lambda file: file.write(content), still)
         if self.uploads_whole:
             return still() and self._create(name, content)
-        path, partial = self._path(name), self._path(temporary(name))
         with _as_os_error():
+            partial = self._path(temporary(name))
             self.system.pipe_file(partial, content)
             if still() and not self.system.exists(path):
                 self.system.mv(partial, path)
@@ -231,28 +154,49 @@ class RemoteFolder:
         return still() and self.read(name) == content
 
     def _create(self, name: str, content: bytes) -> bool:
-        """Upload a file unless one is there; say whether it is there with these bytes."""
-        # Old versions of the packages, and some servers, replace the file all the same.
+        """Upload a file unless one is there; say whether it is there with these bytes.
+
+        In S3 that is one upload with the header If-None-Match. Old versions of the packages, and some servers, know no condition:
+        there the upload comes after a look, and replaces what another writer uploads in between.
+        """
         conditional = "mode" in inspect.signature(getattr(self.system, "_pipe_file", self.system.pipe_file)).parameters
         found = None if conditional else self.read(name)
-        if found is not None:
-            return found == content
+        if found is None:
+            try:
+                with _as_os_error():
+                    self.system.pipe_file(self._path(name), content, **({"mode": "create"} if conditional else {}))
+            except OSError:
+                # A file that is there is the reason, which packages report in different ways. Else the store failed.
+                found = self.read(name)
+                if found is None:
+                    raise
+            else:
+                return True
+        return found == content
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep a second run out of a directory, where its file system has locks; at a URL do nothing.
+
+        The lock is the kernel's, and of the directory itself: it ends with the process and leaves no file.
+        """
+        if fcntl is None or not self.is_local:
+            yield
+            return
+        folder = os.open(self.root, os.O_RDONLY)
         try:
-            with _as_os_error():
-                self.system.pipe_file(self._path(name), content, **({"mode": "create"} if conditional else {}))
-        except OSError:
-            # A file that is there is the reason, which packages report in different ways. Else the store failed.
-            found = self.read(name)
-            if found is None:
-                raise
-            return found == content
-        return True
+            with contextlib.suppress(OSError):  # a file system without locks
+                try:
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    message = f"out must be used by one run at a time, not {self}: another run is writing to it"
+                    raise OutputError(message) from None
+            yield
+        finally:
+            os.close(folder)
 
     def _path(self, name: str) -> str:
-        return f"{self.root}/{name}"
-
-
-Folder: TypeAlias = LocalFolder | RemoteFolder
+        return f"{self.root}/{name}" if name else self.root
 
 
 @contextlib.contextmanager

@@ -22,15 +22,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.sweep.errors import needs
-from hockeystick.sweep.evaluate import CellErrors, Shard, numbered
+from hockeystick.sweep.evaluate import CellErrors, Shard, evaluate, numbered
 from hockeystick.sweep.functions import status, unit_of_argument, unit_of_value
 from hockeystick.sweep.plan import Plan, Values
 
@@ -88,33 +88,42 @@ class Counts:
 
 @dataclass
 class Part:
-    """A part that can be published."""
+    """A part that can be published, or, without its content, has been."""
 
     index: int
     content: bytes
     counts: Counts
-    compute_seconds: float
+    compute_seconds: float = 0.0
+    write_seconds: float = 0.0  # to encode and to publish
 
 
-def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard, compute_seconds: float) -> Part:
-    """Return the part of a shard of the sweep that has this manifest."""
+def compute(plan: Plan, manifest: Mapping[str, Any], index: int, num_threads: int | None) -> Part:
+    """Compute and encode a part of the sweep that has this manifest."""
+    started = time.perf_counter()
+    shard = evaluate(plan, plan.shard(index), num_threads)
+    computed = time.perf_counter()
+    part = encode(plan, manifest, shard)
+    part.compute_seconds, part.write_seconds = computed - started, time.perf_counter() - computed
+    return part
+
+
+def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard) -> Part:
+    """Return the part of a computed shard."""
     schema = schema_of(plan)
     cells = np.arange(shard.cells.start, shard.cells.stop)
     inputs = [_input(*given, shard.cells) for given in _inputs(plan)]
     arrays = [pa.array(cells), *inputs, *map(pa.array, shard.outputs.values()), _errors(shard.errors)]
     told = {**_identity(manifest), "hockeystick.warnings": json.dumps(shard.warnings)}
     stored = pa.schema([pa.field(f.name, array.type, f.nullable) for f, array in zip(schema, arrays, strict=True)])
+    table = pa.Table.from_arrays(arrays, schema=stored)
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, stored, **_options(stored)) as writer:
-        writer.write_table(pa.Table.from_arrays(arrays, schema=stored), row_group_size=len(shard.cells))
+        writer.write_table(table, row_group_size=len(shard.cells))
         for key, value in {**told, **_readers_schema(schema.with_metadata(told)), DIGEST: NO_DIGEST}.items():
             writer.add_key_value_metadata({key: value})  # one by one, since several would have no order
-    content = _sealed(sink.getvalue().to_pybytes())
-    counts = Counts(
-        len(shard.cells), int((shard.errors.codes >= 0).sum()), shard.first_error(), warnings=shard.warnings
-    )
-    _count_values(counts, shard.outputs)
-    return Part(shard.cells.start // plan.shard_rows, content, counts, compute_seconds)
+    content, counts = _sealed(sink.getvalue().to_pybytes()), count(table, shard.outputs)
+    counts.warnings = shard.warnings
+    return Part(shard.cells.start // plan.shard_rows, content, counts)
 
 
 def _options(schema: pa.Schema) -> dict[str, Any]:
@@ -232,19 +241,13 @@ def count(table: pa.Table, outputs: Iterable[str]) -> Counts:
     """Count a part."""
     errors = table.num_rows - table["error"].null_count
     counts = Counts(table.num_rows, errors, _first_error(table) if errors else None, warnings=_warnings(table))
-    _count_values(counts, {name: table[name].to_numpy() for name in outputs})
+    for name in outputs:
+        values = table[name].to_numpy()
+        ends = np.isfinite([values.min(), values.max()])  # NaN where one is
+        finite = values if ends.all() else values[np.isfinite(values)]
+        counts.ranges[name] = (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
+        counts.non_finite[name] = len(values) - len(finite)
     return counts
-
-
-def _count_values(counts: Counts, outputs: Mapping[str, NDArray[np.float64]]) -> None:
-    for name, values in outputs.items():
-        least, greatest = float(values.min()), float(values.max())  # NaN where one is
-        counts.non_finite[name] = 0
-        if not np.isfinite(least + greatest):
-            finite = values[np.isfinite(values)]
-            least, greatest = (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
-            counts.non_finite[name] = len(values) - len(finite)
-        counts.ranges[name] = (least, greatest)
 
 
 def schema_of(plan: Plan) -> pa.Schema:

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -141,7 +141,9 @@ def parse(source: Mapping[str, Any]) -> Plan:
     shard_rows = source.get("shard_rows", _shard_rows(outputs, math.prod(map(len, axes))))
     if type(shard_rows) is not int or not 1 <= shard_rows <= MAX_SHARD_ROWS:
         raise PlanError(must("shard_rows", f"be an integer between 1 and {MAX_SHARD_ROWS}", shard_rows))
-    plan = Plan(source.get("title", ""), shard_rows, outputs, fixed, axes, dict(source), _instruction_set(source))
+    plan = Plan(
+        source.get("title", ""), shard_rows, outputs, fixed, axes, dict(source), source.get("instruction_set", "")
+    )
     _check_names(plan)
     _check_arguments(plan)
     if plan.num_cells > MAX_CELLS:
@@ -150,8 +152,7 @@ def parse(source: Mapping[str, Any]) -> Plan:
         raise PlanError(message)
     if plan.num_shards > MAX_SHARDS:
         least = -(-plan.num_cells // MAX_SHARDS)
-        message = f"shard_rows must be at least {least} for {plan.num_cells} cells, not {shard_rows}"
-        raise PlanError(message)
+        raise PlanError(must("shard_rows", f"be at least {least} for {plan.num_cells} cells", shard_rows))
     return plan
 
 
@@ -173,13 +174,8 @@ def _check_sections(source: Mapping[str, Any]) -> None:
             raise PlanError(message)
     if not isinstance(source.get("title", ""), str):
         raise PlanError(must("title", "be a string", source["title"]))
-
-
-def _instruction_set(source: Mapping[str, Any]) -> str:
-    given = source.get("instruction_set", "")
-    if "instruction_set" in source and given not in INSTRUCTION_SETS:
-        raise PlanError(must("instruction_set", f"be one of {', '.join(INSTRUCTION_SETS)}", given))
-    return str(given)
+    if "instruction_set" in source and source["instruction_set"] not in INSTRUCTION_SETS:
+        raise PlanError(must("instruction_set", f"be one of {', '.join(INSTRUCTION_SETS)}", source["instruction_set"]))
 
 
 def _table(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -189,15 +185,15 @@ def _table(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return given
 
 
-def _axes(source: Mapping[str, Any]) -> Iterator[Axis]:
-    """Yield the axes in the order of the file, where `[[zip]]` may stand before or after `[axes]`."""
-    for key in source:
-        if key == "axes":
-            yield from (parse_axis(name, given) for name, given in _table(source, "axes").items())
-        if key == "zip":
-            if not isinstance(source["zip"], list):
-                raise PlanError(must("zip", "be an array of tables, [[zip]]", source["zip"]))
-            yield from (parse_zip(index, given) for index, given in enumerate(source["zip"]))
+def _axes(source: Mapping[str, Any]) -> list[Axis]:
+    """Return the axes in the order of the file, where `[[zip]]` may stand before or after `[axes]`."""
+    axes = [parse_axis(name, given) for name, given in _table(source, "axes").items()]
+    zips = source.get("zip", [])
+    if not isinstance(zips, list):
+        raise PlanError(must("zip", "be an array of tables, [[zip]]", zips))
+    zipped = [parse_zip(index, given) for index, given in enumerate(zips)]
+    given = [key for key in source if key in ("axes", "zip")]
+    return zipped + axes if given[:1] == ["zip"] else axes + zipped
 
 
 def _output(column: str, given: object) -> Output:
@@ -225,8 +221,8 @@ def _output(column: str, given: object) -> Output:
 
 def _check_names(plan: Plan) -> None:
     """Every column has a name of its own."""
-    uses = Counter([*plan.axis_names(), *plan.fixed, *(output.column for output in plan.outputs)])
-    for name, count in uses.items():
+    names = [*plan.axis_names(), *plan.fixed, *(output.column for output in plan.outputs)]
+    for name, count in Counter(names).items():
         if count > 1:
             message = f"{name} must be used once in outputs, fixed, axes and zip, not {count} times"
             raise PlanError(message)
@@ -358,11 +354,9 @@ def scalar(key: str, value: object) -> int | float | str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise PlanError(must(key, "be a number or a string", value))
     if isinstance(value, int) and not INT64.min <= value <= INT64.max:
-        message = f"{key} must fit into 64 bits, not {value}"
-        raise PlanError(message)
+        raise PlanError(must(key, "fit into 64 bits", value))
     if not math.isfinite(value):
-        message = f"{key} must be finite, not {value}"
-        raise PlanError(message)
+        raise PlanError(must(key, "be finite", value))
     return value
 
 
@@ -380,17 +374,13 @@ def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
         return kind, _range(key, first, last, given.get("step", 1))
     num = _length(key, given.get("num"), first == last)
     if kind == "logspace" and (first <= 0 or last <= 0):
-        message = f"{key}.logspace must have two positive ends (values, not exponents), not [{first}, {last}]"
-        raise PlanError(message)
+        raise PlanError(must(f"{key}.logspace", "have two positive ends (values, not exponents)", [first, last]))
     if kind == "logspace":
         return kind, _geometric(first, last, num)
     with np.errstate(all="ignore"):  # told below
         values = np.linspace(first, last, num, dtype=np.float64)
     if not np.isfinite(values).all():
-        message = (
-            f"{key}.{kind} must have finite values between its ends, not [{first}, {last}]: the doubles end before"
-        )
-        raise PlanError(message)
+        raise PlanError(must(f"{key}.{kind}", "have finite values between its ends", [first, last]))
     return kind, values
 
 
@@ -419,25 +409,18 @@ def _length(key: str, num: object, ends_equal: bool) -> int:
     return num
 
 
-def _whole(key: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise PlanError(must(key, "be an integer", value))
-    return value
-
-
-def _range(key: str, first: object, last: object, step: object) -> Values:
-    first, last = _whole(f"{key}.range[0]", first), _whole(f"{key}.range[1]", last)
-    step = _whole(f"{key}.step", step)
+def _range(key: str, first: Any, last: Any, step: Any) -> Values:
+    for name, value in (("range[0]", first), ("range[1]", last), ("step", step)):
+        if type(value) is not int:
+            raise PlanError(must(f"{key}.{name}", "be an integer", value))
     if last < first:
-        message = f"{key}.range must not decrease, not [{first}, {last}]"
-        raise PlanError(message)
+        raise PlanError(must(f"{key}.range", "not decrease", [first, last]))
     if step < 1 or (last - first) % step:
-        message = f"{key}.step must be positive and divide {last - first}, so that both ends are included, not {step}"
-        raise PlanError(message)
+        domain = f"be positive and divide {last - first}, so that both ends are included"
+        raise PlanError(must(f"{key}.step", domain, step))
     length = (last - first) // step + 1
     if length > MAX_AXIS_LENGTH:
-        message = f"{key}.range must have at most {MAX_AXIS_LENGTH} values, not {length}"
-        raise PlanError(message)
+        raise PlanError(must(f"{key}.range", f"have at most {MAX_AXIS_LENGTH} values", length))
     # Modulo 2^64, since a step may be longer than the integers of 64 bits are; the values themselves are between the ends.
     offsets = np.arange(length, dtype=np.uint64) * np.uint64(step % 2**64)
     return (offsets + np.uint64(first % 2**64)).view(np.int64)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hockeystick.sweep.condition import column_type, columns_of, expression, parsed
+from hockeystick.sweep.condition import column_type, columns_of, parsed, truth
 from hockeystick.sweep.errors import OutputError, must, needs
 from hockeystick.sweep.functions import MEANING, status, unit_of_argument, unit_of_value
 from hockeystick.sweep.parquet_part import DamagedPartError, Part, schema_of
@@ -20,8 +20,6 @@ from hockeystick.sweep.store import Store, changes, manifest, open_store, stored
 
 with needs("sweep", "a sweep needs pyarrow"):
     import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import acero
     from pyarrow import dataset as data_sets
 
 if TYPE_CHECKING:
@@ -82,7 +80,8 @@ class Results:
         names = [f"{folder.root}/{self._store.name(index)}" for index in self._there]
         checked = data_sets.ParquetFragmentScanOptions(page_checksum_verification=True)
         kind = data_sets.ParquetFileFormat(default_fragment_scan_options=checked)
-        return data_sets.dataset(names, schema=schema, format=kind, filesystem=folder.system)
+        system = None if folder.is_local else folder.system  # Arrow's own is faster
+        return data_sets.dataset(names, schema=schema, format=kind, filesystem=system)
 
     def best(
         self,
@@ -141,8 +140,10 @@ class Results:
             message = f"{key} must name a column of numbers, not {name}"
             raise ValueError(message)
         tree = None if where is None else parsed(where)
-        condition = None if tree is None else expression(tree, schema)
-        needed = {"cell", name} | (set() if tree is None else columns_of(tree))
+        needed = {name}
+        if tree is not None:
+            truth(tree, schema.empty_table())  # refused before anything is read
+            needed |= columns_of(tree)
         if self.missing_cells and not partial:
             remedy = "merge all shares" if self._store.share else "run the sweep to its end"
             message = (
@@ -152,13 +153,15 @@ class Results:
             raise OutputError(message)
         _warn_of_unsound(self._store.plan, needed)
         best: dict[str, Any] | None = None
-        for cells, table in self._parts():
-            found = _extreme(_selected(table.select(sorted(needed)), condition), name, largest=key == "maximise")
-            if found is None:
+        for _, table in self._parts():
+            values = table[name].to_numpy()
+            taken = ~np.isnan(values) & (True if tree is None else truth(tree, table)[0])
+            if not taken.any():
                 continue
-            value, cell = found
-            if best is None or (value > best[name] if key == "maximise" else value < best[name]):
-                best = table.slice(cell - cells.start, 1).to_pylist()[0]
+            rows = np.flatnonzero(taken)
+            at = rows[values[rows].argmax() if key == "maximise" else values[rows].argmin()]  # of equal ones the first
+            if best is None or (values[at] > best[name] if key == "maximise" else values[at] < best[name]):
+                best = table.slice(at, 1).to_pylist()[0]
         return best
 
     def to_xarray(self) -> xarray.Dataset:
@@ -357,27 +360,6 @@ def readable(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def _selected(rows: pa.Table, condition: pc.Expression | None) -> pa.Table:
-    """Return the rows for which the condition is true, by one thread: Arrow's pools keep what they work on for too long."""
-    if condition is None:
-        return rows
-    steps = [
-        acero.Declaration("table_source", acero.TableSourceNodeOptions(rows)),
-        acero.Declaration("filter", acero.FilterNodeOptions(condition)),
-    ]
-    return acero.Declaration.from_sequence(steps).to_table(use_threads=False)
-
-
-def _extreme(rows: pa.Table, name: str, *, largest: bool) -> tuple[Any, int] | None:
-    """Return the extreme value and the first cell that has it, None where no value is known."""
-    values = rows[name].to_numpy()
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return None
-    value = known.max() if largest else known.min()
-    return value, int(rows["cell"].to_numpy()[values == value].min())
-
-
 def _warn_of_unsound(plan: Plan, columns: set[str]) -> None:
     for output in plan.outputs:
         if output.column in columns and status(output.function.name) == "unsound":
@@ -433,7 +415,7 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
     with contextlib.suppress(DamagedPartError):
         merged.decoded(index, there)
         _check_same(index, content, merged, source)
-    merged.write(Part(index, content, counts, 0.0))
+    merged.write(Part(index, content, counts))
 
 
 def _check_same(index: int, content: bytes | None, other: Store, source: Store) -> None:

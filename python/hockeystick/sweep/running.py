@@ -5,7 +5,7 @@ release the interpreter's lock, so that threads run side by side. A plan of cost
 shard at a time and gives the functions the threads: the last shard, or Ctrl-C, then need not wait for one thread that has many
 cells left. On a cluster the same is done by the module `cluster`.
 
-Which shard is computed next, and how long the rest will take, is the schedule's business. It moves no number and no border of the table.
+Which shard is computed next moves no number and no border of the table.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick._checks import thread_count
 from hockeystick._numeric.printing import format_upper
 from hockeystick.sweep.errors import CellError, needs
-from hockeystick.sweep.evaluate import check_instruction_set, evaluate
+from hockeystick.sweep.evaluate import check_instruction_set
 from hockeystick.sweep.functions import COSTLY, printer
-from hockeystick.sweep.parquet_part import Counts, DamagedPartError, encode
-from hockeystick.sweep.plan import Plan, load, share_of
-from hockeystick.sweep.store import PublishedPart, Store, open_store
+from hockeystick.sweep.parquet_part import Counts, DamagedPartError, Part, compute
+from hockeystick.sweep.plan import load, share_of
+from hockeystick.sweep.store import Store, open_store
 
 if TYPE_CHECKING:
     import distributed
@@ -41,9 +40,8 @@ if TYPE_CHECKING:
 
 READERS = 8  # threads that read the parts of an earlier run
 LOG_SECONDS = 5.0
+PATIENCE_SECONDS = 60.0  # in which no shard ends, until a cluster is asked whether it has workers
 BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} cells [{elapsed}, {rate_fmt}{postfix}]"
-MAX_PILOTS = 64
-LEAST_PILOTS = 8  # below, all are spread, and none is a neighbour of another
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 # Cells done, cells in all, seconds that the rest will take (None if nothing is known).
@@ -167,7 +165,7 @@ class Runner:
 
     def run(self) -> None:
         """Take stock of the parts that are there, then compute and publish the others."""
-        self.waiting = Schedule(self.store.plan, self.missing())
+        self.waiting = Schedule(self.missing())
         try:
             self.check(self.counts.first_error)
             self.report()
@@ -187,17 +185,25 @@ class Runner:
 
     def compute(self, pool: ThreadPool | ClusterPool) -> None:
         """Keep a pool busy to the end; count those parts, too, that were in flight when another one failed."""
+        in_flight = set[Future[Any]]()
+        done = queue.SimpleQueue[
+            Future[Any]
+        ]()  # which no signal's exception breaks, as it may a lock of `futures.wait`
         try:
             while True:
-                while pool.in_flight < pool.capacity() and (index := self.waiting.next()) is not None:
-                    pool.submit(index)
-                if not pool.in_flight:
+                while len(in_flight) < pool.capacity() and (index := self.waiting.next()) is not None:
+                    future = pool.submit(index)
+                    in_flight.add(future)
+                    future.add_done_callback(done.put)
+                if not in_flight:
                     break
-                self.count(pool.next())
+                with contextlib.suppress(queue.Empty):  # then a cluster is asked whether it has workers
+                    future = done.get(timeout=PATIENCE_SECONDS)
+                    in_flight.remove(future)
+                    self.count(pool.published(future))
         finally:
-            for part in pool.close():
-                with contextlib.suppress(Exception):  # the first failure is the one that is told
-                    self.count(part)
+            for part in pool.close(in_flight):
+                self.count(part)
         self.writers = pool.writers()
         if unseen := pool.unseen():
             self.counts.rows -= sum(len(self.store.plan.shard(index)) for index in unseen)
@@ -234,15 +240,14 @@ class Runner:
             message = f"{self.store.plan.named(error[0])}: {error[1]}"
             raise CellError(message)
 
-    def count(self, part: PublishedPart | None) -> None:
+    def count(self, part: Part) -> None:
         """Count a part that is in its place, and tell how far the run is."""
-        if part is not None:
-            self.waiting.finished(part.index, part.compute_seconds)
-            self.computed_rows += part.counts.rows
-            self.compute_seconds += part.compute_seconds
-            self.write_seconds += part.write_seconds
-            self.counts.add(part.counts)
-            self.report()
+        self.waiting.finished()
+        self.computed_rows += part.counts.rows
+        self.compute_seconds += part.compute_seconds
+        self.write_seconds += part.write_seconds
+        self.counts.add(part.counts)
+        self.report()
 
     def report(self) -> None:
         """Tell how far the run is."""
@@ -284,49 +289,30 @@ class ThreadPool:
         self.threads_of_call = threads if self.at_once == 1 else 1
         # Connections of some remote file systems are no connections for several threads.
         self.writing: contextlib.AbstractContextManager[Any] = (
-            threading.Lock() if store.folder.system else contextlib.nullcontext()
+            contextlib.nullcontext() if store.folder.is_local else threading.Lock()
         )
+        self.executor = ThreadPoolExecutor(self.at_once)
         self.ending = threading.Event()
-        # A signal's exception may come at any moment, also with a lock of Python's executors held, or between taking from a
-        # queue and counting that. So these queues are one step each, and the end waits for threads and not for counts.
-        self.queue: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        self.results: queue.SimpleQueue[PublishedPart | BaseException | None] = queue.SimpleQueue()
-        self.in_flight = 0
-        self.threads: list[threading.Thread] = []
 
     def capacity(self) -> int:
         """Return how many shards are computed at once."""
         return self.at_once
 
-    def submit(self, index: int) -> None:
-        """Have a shard computed, by one more thread while there are too few."""
-        self.in_flight += 1
-        self.queue.put(index)
-        if len(self.threads) < self.at_once:
-            self.threads.append(threading.Thread(target=self._work))
-            self.threads[-1].start()
+    def submit(self, index: int) -> Future[Part | None]:
+        """Have a shard computed and written."""
+        return self.executor.submit(self._publish, index)
 
-    def next(self) -> PublishedPart | None:
-        """Wait for a shard, and raise what its thread raised."""
-        done = self.results.get()
-        self.in_flight -= 1
-        if isinstance(done, BaseException):
-            raise done
-        return done
+    def published(self, future: Future[Any]) -> Part:
+        """Return a part that is there, or raise what its thread raised."""
+        part: Part = future.result()
+        return part
 
-    def close(self) -> list[PublishedPart]:
-        """Let the threads end, none in the middle of writing; the first failure is the one that is told."""
+    def close(self, in_flight: set[Future[Part | None]]) -> list[Part]:
+        """Let the threads end, none in the middle of writing, and return what they wrote; the first failure is the one that is told."""
         self.ending.set()
-        for _ in self.threads:
-            self.queue.put(None)
-        for thread in self.threads:
-            if thread.is_alive():
-                thread.join()
-        left = []
-        while not self.results.empty():
-            done = self.results.get()
-            left += [done] if isinstance(done, PublishedPart) else []
-        return left
+        self.executor.shutdown(cancel_futures=True)
+        ended = [future for future in in_flight if not future.cancelled() and future.exception() is None]
+        return [part for future in ended if (part := future.result()) is not None]
 
     def unseen(self) -> list[int]:
         """Return no part: what this process has written is there."""
@@ -336,140 +322,49 @@ class ThreadPool:
         """Say nothing: this process alone."""
         return ""
 
-    def _work(self) -> None:
-        """Do what is submitted, in a thread."""
-        while (index := self.queue.get()) is not None:
-            self.results.put(self._result(index))
-
-    def _result(self, index: int) -> PublishedPart | BaseException | None:
-        """Return what became of a shard."""
-        try:
-            return self._published(index)
-        except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
-            return error
-
-    def _published(self, index: int) -> PublishedPart | None:
-        """Compute and write a shard, unless the run ends before it is written."""
-        if self.ending.is_set():
-            return None
-        started = time.perf_counter()
-        shard = evaluate(self.store.plan, self.store.plan.shard(index), self.threads_of_call)
-        computed = time.perf_counter()
-        part = encode(self.store.plan, self.store.manifest, shard, computed - started)
+    def _publish(self, index: int) -> Part | None:
+        """Compute and write a shard, in a thread; None if the run ends before it is written."""
+        part = compute(self.store.plan, self.store.manifest, index, self.threads_of_call)
         self.check(part.counts.first_error)
         if self.ending.is_set():
             return None
         with self.writing:
             self.store.write(part)
-        return PublishedPart(index, part.counts, part.compute_seconds, time.perf_counter() - computed)
+        return part
 
 
 class Schedule:
-    """The shards that are not there yet: some spread over the table first, then those expected to take longest.
+    """The shards that are not there yet, in an order whose every beginning is spread over the table, by multiples of the golden section.
 
-    The first ones are pairs of neighbours. A shard is expected to take as long as the nearest pair did, near on the axes that
-    a shard does not run through, but only in the share in which pairs differ by more than chance: neighbours differ by chance
-    alone. Without that share the shards expected to be dear, which run next, would take less than expected, those left
-    to the end more, and the time left would always be too short. Equal shards keep their order, so that neighbours, which
-    share the values of the first axes, stay together.
+    So the shards that are done are a fair sample of those that are left, whatever cells cost along the axes: the rest takes as long
+    for each shard as the shards did that are done.
     """
 
-    def __init__(self, plan: Plan, missing: Sequence[int]) -> None:
-        pilots = min(MAX_PILOTS, -(-len(missing) // 4))
-        twins = 2 if pilots >= LEAST_PILOTS else 1
-        places = pilots // twins
-        self._pairs = [
-            tuple(missing[at * len(missing) // places : at * len(missing) // places + twins]) for at in range(places)
-        ]
-        self._pilots = _spread([index for pair in self._pairs for index in pair])
-        chosen = {*self._pilots}
-        self._plan = plan
-        self._waiting = [*self._pilots, *(index for index in missing if index not in chosen)][::-1]  # the next is last
-        self._unfinished = set(missing)
-        self._seconds: dict[int, float] = {}  # of the pilots
-        self._expected: dict[int, float] = {}  # of the others, once the pilots are measured
-        self._measured = 0.0  # in all
-        self._left: float | None = None  # expected in all
+    def __init__(self, missing: Sequence[int]) -> None:
+        spread = np.argsort(np.argsort(np.arange(len(missing)) * GOLDEN % 1.0, kind="stable"))
+        self._waiting = [missing[at] for at in spread[::-1].tolist()]  # the next is last
+        self._unfinished = len(missing)
+        self._finished = 0
         self._started = time.monotonic()
 
     def __len__(self) -> int:
         """Return how many shards are not finished."""
-        return len(self._unfinished)
+        return self._unfinished
 
     def next(self) -> int | None:
         """Return the shard to compute next, or None if all are under way."""
         return self._waiting.pop() if self._waiting else None
 
-    def finished(self, index: int, seconds: float) -> None:
-        """Take note of how long a shard took."""
-        self._unfinished.discard(index)
-        self._measured += seconds
-        if self._left is not None:
-            self._left -= self._expected[index]
-            return
-        self._seconds[index] = seconds
-        if self._seconds.keys() >= {*self._pilots}:
-            self._sort()
+    def finished(self) -> None:
+        """Take note of a shard that is done."""
+        self._finished += 1
+        self._unfinished -= 1
 
     def seconds_left(self) -> float | None:
         """Return the time that the unfinished shards will take at the speed so far, or None if nothing is finished."""
-        if not self._measured:
+        if not self._finished:
             return None
-        left = self._left  # another thread may ask
-        work = len(self._unfinished) * self._measured / len(self._seconds) if left is None else max(0.0, left)
-        return (time.monotonic() - self._started) * work / self._measured
-
-    def _sort(self) -> None:
-        unfinished = sorted(self._unfinished)
-        middle = _positions(self._plan, [pair[0] for pair in self._pairs])
-        expected = _shrunk(np.array([[self._seconds[index] for index in pair] for pair in self._pairs]))
-        nearest = _nearest(_positions(self._plan, unfinished), middle)
-        self._expected = dict(zip(unfinished, expected[nearest].tolist(), strict=True))
-        self._left = sum(self._expected.values())
-        self._waiting.sort(key=lambda index: (self._expected[index], -index))
-
-
-def _shrunk(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the means of pairs, drawn to the mean of all by the share of their variance that is chance.
-
-    Half of a pair's squared difference is the variance of one time by chance, and half of that the variance of the mean.
-    """
-    means: NDArray[np.float64] = seconds.mean(axis=1)
-    if seconds.shape[1] < 2 or means.var() == 0:
-        return means
-    chance = np.mean(np.diff(seconds, axis=1) ** 2) / 4
-    share = max(0.0, 1.0 - chance / means.var(ddof=1))
-    drawn: NDArray[np.float64] = means.mean() + share * (means - means.mean())
-    return drawn
-
-
-def _spread(ordered: list[int]) -> list[int]:
-    """Return shards in an order whose every beginning is spread over the table: by multiples of the golden section."""
-    places = np.argsort(np.arange(len(ordered)) * GOLDEN % 1.0, kind="stable")
-    return [ordered[at] for at in np.argsort(places)]
-
-
-def _positions(plan: Plan, shards: Sequence[int]) -> NDArray[np.float64]:
-    """Return where on each axis the middle of each shard is, from 0 to 1; 0 on axes that a shard runs through."""
-    middle = np.asarray(shards, np.int64) * plan.shard_rows + plan.shard_rows // 2
-    columns = [
-        np.minimum(middle, plan.num_cells - 1) // stride % length / length
-        if stride * length > plan.shard_rows
-        else np.zeros(len(middle))
-        for length, stride in zip(plan.shape, plan.strides, strict=True)
-    ]
-    return np.stack(columns, axis=1)
-
-
-def _nearest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return for each point the number of its nearest centre."""
-    nearest = np.zeros(len(points), np.intp)
-    least = np.full(len(points), np.inf)
-    for number, centre in enumerate(centres):
-        distance = np.abs(points - centre).sum(axis=1)
-        nearer = distance < least
-        nearest[nearer], least[nearer] = number, distance[nearer]
-    return nearest
+        return (time.monotonic() - self._started) * self._unfinished / self._finished
 
 
 @contextlib.contextmanager
@@ -522,7 +417,7 @@ class Summary:
     computed_rows: int  # by this run; the others were there
     seconds: float
     compute_seconds: float  # in the functions of the plan and around them, on all workers together, without writing
-    write_seconds: float  # of all threads together, encoding included; of workers that write, without encoding
+    write_seconds: float  # of all threads together, on all workers, encoding included
     rows_per_second: float  # computed rows per second of the run
     ranges: dict[str, tuple[float, float]]  # of the finite values of each output
     non_finite: dict[str, int]  # NaN and infinite values of each output

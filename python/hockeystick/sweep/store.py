@@ -11,7 +11,6 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -20,31 +19,23 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._core import __version__
-from hockeystick.sweep.errors import OtherRunError, OutputError, PlanError, shorten
-from hockeystick.sweep.folders import FORMER_MANIFEST, MANIFEST, Folder, is_skipped, is_temporary, open_folder
+from hockeystick.sweep.errors import OutputError, PlanError, shorten
+from hockeystick.sweep.folders import MANIFEST, Folder, is_skipped, is_temporary
 from hockeystick.sweep.parquet_part import IDENTITY, PYARROW_VERSION, Counts, Part, decode, whole_table
 from hockeystick.sweep.plan import Axis, Plan, Share, parse, stored_share
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 3  # of the manifest and the parts; 1 had parts without a digest, 2 a manifest that readers took for a part
+FORMAT = 3  # of the manifest and the parts
 # Of the manifest's entries those that any version computes alike from the plan; IDENTITY says who computed the parts.
 FROM_PLAN = ("plan_sha256", "cells", "shard_rows")
 LIBRARIES = ("numba", "numpy", "scipy", "scikit-learn")  # on which the last digits of trainings depend
 
-CONFLICT_SECONDS = 2.0  # a store that refused an upload beside another one shows that one by then
+CONFLICT_SECONDS = (
+    2.0  # within which a remote place is tried again: a store that refused an upload shows the other one by then
+)
 POLL_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class PublishedPart:
-    """A part that is in its place: all of it but its bytes."""
-
-    index: int
-    counts: Counts
-    compute_seconds: float
-    write_seconds: float
 
 
 class Store:
@@ -83,7 +74,9 @@ class Store:
 
     def write(self, part: Part) -> None:
         """Publish a part."""
+        started = time.perf_counter()
         self.folder.write(self.name(part.index), part.content)
+        part.write_seconds += time.perf_counter() - started
 
     def content(self, index: int) -> bytes | None:
         """Return the bytes of a part, or None if it is not there."""
@@ -106,17 +99,13 @@ def open_store(
 
     `identity` is the manifest of parts that were computed elsewhere; without it, of those that this process computes.
     """
-    store = Store(open_folder(out), plan, identity or manifest(plan), share)
+    store = Store(Folder(out), plan, identity or manifest(plan), share)
     with _as_output_error(store.folder):
         _check_space(store)
         store.folder.create()
     with store.folder.locked():
         with _as_output_error(store.folder):
-            try:
-                _prepare(store)
-            except OSError as error:
-                _blame_another_run(store, error)
-                raise
+            _prepare(store)
         yield store
         with _as_output_error(store.folder):
             _check_manifest(store)  # somebody may have cleared the place and begun another sweep there
@@ -137,7 +126,7 @@ def stored_sweep(out: str | os.PathLike[str]) -> Store:
         message = f"out must have a manifest that agrees with its plan, not {out}: {told[0]}"
         raise OutputError(message)
     share = stored_share(found.pop("share", None), out)
-    return Store(open_folder(out), plan, found, share)
+    return Store(Folder(out), plan, found, share)
 
 
 def manifest(plan: Plan) -> dict[str, Any]:
@@ -164,7 +153,7 @@ def digest_of(manifest: Mapping[str, Any]) -> str:
 
 def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the manifest of a sweep's directory."""
-    found = stored_manifest(open_folder(out))
+    found = stored_manifest(Folder(out))
     if found is None:
         message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
         raise OutputError(message)
@@ -179,11 +168,17 @@ def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
 
 def stored_manifest(folder: Folder) -> dict[str, Any] | None:
     """Return the manifest in a folder, or None if there is none."""
-    for name in (MANIFEST, FORMER_MANIFEST):
-        stored = folder.read(name)
-        if stored is not None:
-            return _parsed(stored, f"out must be the directory of a sweep, not {folder}: {name} holds no plan")
-    return None
+    stored = folder.read(MANIFEST)
+    if stored is None:
+        return None
+    try:
+        content = json.loads(stored)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
+        message = f"out must be the directory of a sweep, not {folder}: {MANIFEST} holds no plan"
+        raise OutputError(message)
+    return content
 
 
 def changes(before: Any, after: Any, key: str = "") -> list[str]:
@@ -199,16 +194,6 @@ def changes(before: Any, after: Any, key: str = "") -> list[str]:
     if not found and list(before) != list(after):
         found = [f"{key} order changed from {', '.join(before)} to {', '.join(after)}"]
     return [text.removeprefix(".") for text in found]
-
-
-def _parsed(stored: bytes, message: str) -> dict[str, Any]:
-    try:
-        content = json.loads(stored)
-    except (ValueError, RecursionError) as error:
-        raise OutputError(message) from error
-    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
-        raise OutputError(message)
-    return content
 
 
 def _described(axis: Axis) -> dict[str, Any]:
@@ -241,18 +226,14 @@ def _simulator() -> dict[str, str]:
     return {"processor": processor, **{name: installed(name) for name in LIBRARIES}}
 
 
-def bytes_per_cell(plan: Plan) -> int:
-    """Return about how many bytes of a part a cell takes. Inputs repeat and compress to little; computed doubles do not."""
-    return 8 * len(plan.outputs) + 4
-
-
 def _check_space(store: Store) -> None:
     """Refuse what cannot fit on the disk."""
     free = store.folder.free_bytes()
     if free is None:
         return
     stored = sum(size for name, size in store.folder.entries("cells").items() if name.startswith("part-"))
-    needed = store.num_cells * bytes_per_cell(store.plan) - stored
+    # Inputs repeat and compress to little; computed doubles do not.
+    needed = store.num_cells * (8 * len(store.plan.outputs) + 4) - stored
     if needed > free:
         message = (
             f"axes must make a table that fits on the disk, not {store.num_cells} cells: "
@@ -262,7 +243,22 @@ def _check_space(store: Store) -> None:
 
 
 def _prepare(store: Store) -> None:
-    """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts."""
+    """Bring an empty or an earlier folder into the state of a run that was interrupted between two parts.
+
+    At a URL another run of the plan may come in between, and remove or write a file first: then the next look finds what it left.
+    """
+    deadline = time.monotonic() + (0.0 if store.folder.is_local else CONFLICT_SECONDS)
+    while True:
+        try:
+            return _take(store)
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(POLL_SECONDS)
+
+
+def _take(store: Store) -> None:
+    """Write the manifest where there is none, refuse that of another run, and remove what a killed one left."""
     folder = store.folder
     if stored_manifest(folder) is None:
         others = [name for name in folder.entries() if name != "cells/" and not is_skipped(name)]
@@ -272,6 +268,7 @@ def _prepare(store: Store) -> None:
         content = json.dumps(store.described(), indent=2) + "\n"
         folder.write_shared(MANIFEST, content.encode(), lambda: stored_manifest(folder) is None)
     _check_manifest(store)
+    folder.create("cells")
     _tidy(store)
 
 
@@ -316,25 +313,10 @@ def _tidy(store: Store) -> None:
             store.folder.remove(name)
 
 
-def _blame_another_run(store: Store, error: OSError) -> None:
-    """Raise OtherRunError if a run of the same plan is or was at work where a request has failed: it may have removed a file, or written it first."""
-    deadline = time.monotonic() + CONFLICT_SECONDS
-    while (found := stored_manifest(store.folder)) is None and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    if found is not None and not changes(found, store.described()):
-        message = (
-            f"another run of the same plan writes to {store.folder}, and came in between ({shorten(str(error))}); "
-            "wait until it has ended, and start this command again: it resumes"
-        )
-        raise OtherRunError(message) from error
-
-
 @contextlib.contextmanager
 def _as_output_error(folder: Folder) -> Iterator[None]:
     try:
         yield
-    except OtherRunError:
-        raise
     except OSError as error:
         message = f"out must be a writable directory, not {folder}: {error.strerror or error}"
         raise OutputError(message) from error

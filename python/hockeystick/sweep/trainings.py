@@ -181,9 +181,9 @@ def half_width(values: Array) -> float:
     return quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
 
 
-def _each(one: One, num_threads: int | None, on_error: str, settings: Mapping[str, Any]) -> Array:
+def _each(one: One, num_threads: int | None, on_error: Any, settings: Mapping[str, Any]) -> Array:
     """Return the value of every cell; NaN for what is refused, if asked."""
-    strict = choice("on_error", on_error, ("raise", "nan")) == "raise"
+    strict = not isinstance(on_error, list) and choice("on_error", on_error, ("raise", "nan")) == "raise"
     words = {name: value for name, value in settings.items() if value is None or isinstance(value, str)}
     numbers = {name: np.asarray(value) for name, value in settings.items() if name not in words}
     shape = np.broadcast_shapes(*(array.shape for array in numbers.values()))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.folders import open_folder
+from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.parquet_part import Counts, DamagedPartError, count
 from hockeystick.sweep.plan import Axis, Plan, Values
 from hockeystick.sweep.store import Store, read_manifest
@@ -105,7 +105,7 @@ def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> 
     """Return an output in some cells, reading only the parts that hold them."""
     values = np.full(cells.shape, np.nan)
     shards = cells // plan.shard_rows
-    store = Store(open_folder(out), plan, read_manifest(out))
+    store = Store(Folder(out), plan, read_manifest(out))
     for shard in np.unique(shards).tolist():
         content = store.content(shard)
         if content is None:
@@ -302,7 +302,7 @@ def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     names = [output.column for output in plan.outputs]
     outputs = {name: np.full(len(cells), np.nan) for name in names}
     sample = Sample(choice, outputs, np.zeros(len(cells), dtype=np.uint8), Counts())
-    store, order = Store(open_folder(out), plan, read_manifest(out)), np.argsort(cells, kind="stable")
+    store, order = Store(Folder(out), plan, read_manifest(out)), np.argsort(cells, kind="stable")
     borders = np.searchsorted(cells[order], np.arange(plan.num_shards + 1) * plan.shard_rows)
     absent = []
     for index in range(plan.num_shards):
