@@ -37,15 +37,20 @@ def gauss():
     return rule()
 
 
+def as_of(x, value):
+    """Return a number in the precision of an array."""
+    return np.asarray(x).dtype.type(value)
+
+
 def log_ratio(x, rate, shifts, weights=(1,)):
     """Return the logarithm of the density of (1-q) N(0,1) + q sum_k w_k N(r_k,1) over that of N(0,1)."""
-    grown = sum(w * np.expm1(r * x - EXTENDED(r) ** 2 / 2) for r, w in zip(shifts, weights, strict=True))
-    return np.log1p(rate * grown)
+    terms = [(as_of(x, r), as_of(x, w)) for r, w in zip(shifts, weights, strict=True)]
+    return np.log1p(as_of(x, rate) * sum(w * np.expm1(r * x - r * r / 2) for r, w in terms))
 
 
-def log_normal(x):
-    """Return the logarithm of the standard normal density."""
-    return -x * x / 2 - np.log(8 * np.arctan(EXTENDED(1))) / 2
+def log_normal(x, share=1):
+    """Return the logarithm of the standard normal density, times a share."""
+    return -x * x / 2 + as_of(x, np.log(EXTENDED(share)) - np.log(8 * np.arctan(EXTENDED(1))) / 2)
 
 
 class Strand(NamedTuple):
@@ -77,22 +82,22 @@ class Law(NamedTuple):
 
 def mixture_law(rate, shifts, weights, forward, share=1, *, ratio=1):
     """Return the law of a sampled mixture against N(0,1), or the reverse; its mass is `share` under Q."""
-    loss = lambda x: (log_ratio(x, rate, shifts, weights) + np.log(EXTENDED(ratio))) * (1 if forward else -1)
-    log_density = lambda x: log_normal(x) + np.log(EXTENDED(share)) + (loss(x) if forward else 0)
+    loss = lambda x: (log_ratio(x, rate, shifts, weights) + as_of(x, np.log(EXTENDED(ratio)))) * (1 if forward else -1)
+    log_density = lambda x: log_normal(x, share) + (loss(x) if forward else 0)
     return Law([Strand(log_density, loss, -12, 12 + 3 * max(shifts))], slope=max(shifts))
 
 
 def replaced_law(rate, shift, share=1):
     """Return the law where a record of a Poisson sample is replaced."""
     loss = lambda x: log_ratio(x, rate, [shift]) - log_ratio(-x, rate, [shift])
-    log_density = lambda x: log_normal(x) + np.log(EXTENDED(share)) + log_ratio(x, rate, [shift])
+    log_density = lambda x: log_normal(x, share) + log_ratio(x, rate, [shift])
     return Law([Strand(log_density, loss, -12 - 3 * shift, 12 + 3 * shift)], slope=2 * shift)
 
 
 def fixed_size_law(rate, shift, share=1):
     """Return the law where a record of a batch of fixed size is replaced."""
     loss = lambda x: log_ratio(x, rate, [shift])
-    log_density = lambda x: log_normal(x) + np.log(EXTENDED(share))
+    log_density = lambda x: log_normal(x, share)
     ends = EXTENDED(shift) / 2, 12 + 3 * shift
     with mpmath.workdps(25):
         inside = EXTENDED(mpmath.nstr(mpmath.erf(mpmath.mpf(shift) / (2 * mpmath.sqrt(2))), 24))
@@ -233,7 +238,7 @@ RULE = np.polynomial.legendre.leggauss(48)
 def cut(strand, loss):
     """Return where the loss of a strand is `loss`, or the end of its range next to it; for an array of losses."""
     left, right = np.full(loss.shape, float(strand.low)), np.full(loss.shape, float(strand.high))
-    rises = strand.loss(strand.high) > strand.loss(strand.low)
+    rises = strand.loss(float(strand.high)) > strand.loss(float(strand.low))
     for _ in range(60):
         middle = (left + right) / 2
         above = (strand.loss(middle) > loss) == rises
@@ -244,7 +249,7 @@ def cut(strand, loss):
 def above(strand, eps):
     """Return what one strand adds to delta(eps), without cancellation."""
     at, rises = cut(strand, eps)
-    low, high = (at, np.full_like(at, strand.high)) if rises else (np.full_like(at, strand.low), at)
+    low, high = (at, np.full_like(at, float(strand.high))) if rises else (np.full_like(at, float(strand.low)), at)
     half, total = (high - low) / 24, 0.0
     for i in range(12):
         x = (low + (2 * i + 1) * half)[..., None] + half[..., None] * RULE[0]
@@ -255,12 +260,12 @@ def above(strand, eps):
 
 def one_step(law, eps):
     """Return delta(eps) of one step."""
-    return law.atom * np.maximum(-np.expm1(eps), 0.0) + sum(above(strand, eps) for strand in law.strands)
+    return float(law.atom) * np.maximum(-np.expm1(eps), 0.0) + sum(above(strand, eps) for strand in law.strands)
 
 
 def two_steps(law, eps, least):
     """Return delta(eps) of two steps: the mean of one step's delta over the other's loss, which is `least` or more."""
-    total = law.atom * one_step(law, np.array([eps]))[0]
+    total = float(law.atom) * one_step(law, np.array([eps]))[0]
     for strand in law.strands:
         # one step's delta has a kink at 0, and is infinitely flat at the least loss
         kink, flat = cut(strand, np.array([eps, eps - least]))[0]
