@@ -57,7 +57,7 @@ def remaining(size, dropout, use, noise, edges):
     return pair, lambda *places: mean_of_remaining(*places, size, dropout, use, noise, edges), attained
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.5])
 @pytest.mark.parametrize(
     ("made", "numbers", "points"),

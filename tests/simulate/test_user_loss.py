@@ -48,6 +48,12 @@ def own_logistic() -> simulate.Loss:
     return simulate.Loss(logistic, logistic_gradient, smoothness=0.25, lipschitz=1.0, convex=True, predict=sign)
 
 
+@functools.cache
+def unstated() -> simulate.Loss:
+    """Return the logistic loss without constants or classes."""
+    return simulate.Loss(logistic, logistic_gradient)
+
+
 def silos(loss: simulate.Loss | str | None = None, **settings: Any) -> simulate.Problem:
     """Return the records of `SILOS` with another loss, the own logistic one if none is given."""
     return simulate.Problem(loss or own_logistic(), SILOS.data.features, SILOS.data.labels, SILOS.sizes, **settings)
@@ -246,7 +252,7 @@ def test_guarantees_say_what_is_stated():
     """Guarantees by claims are those of a named loss with the same constants, and say whose they are; without claims they are no smaller."""
     settings = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": 1.0}
     algorithm = simulate.ProjectedNoisySGD(**settings)
-    plain = silos(simulate.Loss(logistic, logistic_gradient)).pooled()
+    plain = silos(unstated()).pooled()
     epsilons = []
     for problem in (SILOS.pooled(), silos(feature_bound=1.0).pooled(), plain):
         guarantee = algorithm.guarantee(problem, rounds=30, index=2)
@@ -357,7 +363,7 @@ def test_boolean_labels_are_classes():
 
 def test_accuracy_needs_predict():
     """A loss without `predict` has no accuracy, and is told so."""
-    result = simulate.run(SGD, silos(simulate.Loss(logistic, logistic_gradient)), rounds=1, seed=1)
+    result = simulate.run(SGD, silos(unstated()), rounds=1, seed=1)
     with pytest.raises(ValueError, match="accuracy is for classes"):
         result.accuracy()
 
