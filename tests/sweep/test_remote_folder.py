@@ -220,8 +220,9 @@ def test_conditional_put(bucket: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("bucket")
-def test_object_store_without_the_bucket() -> None:
+def test_object_store_without_the_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bucket that is not there is refused with the store's own words."""
+    monkeypatch.setattr(store, "CONFLICT_SECONDS", 0.1)
     with pytest.raises(OutputError, match=r"out must be a writable directory, not s3://absent/out: .*bucket"):
         run(THETA, "s3://absent/out")
 
