@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 install(DIRECTORY cpp/include/hockeystick DESTINATION ${root}include)
 install(TARGETS hockeystick EXPORT hockeystick)
 if(POCKETFFT_HEADER)
-    install(FILES ${POCKETFFT_HEADER} LICENSES/pocketfft.txt DESTINATION ${root}include/hockeystick/pocketfft)
+    install(FILES ${POCKETFFT_HEADER} cpp/licenses/pocketfft.txt DESTINATION ${root}include/hockeystick/pocketfft)
     if(HOCKEYSTICK_PYTHON)  # the folder of headers is ours alone: one -I is enough
         file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/forward/pocketfft.hpp "#include \"hockeystick/pocketfft/pocketfft.hpp\"\n")
         install(FILES ${CMAKE_CURRENT_BINARY_DIR}/forward/pocketfft.hpp DESTINATION ${root}include)

@@ -77,7 +77,7 @@ def test_fetch_content(tmp_path):
     """
     origin = tmp_path / "origin"
     run("git", "init", "--quiet", origin)
-    for name in ("CMakeLists.txt", "LICENSES", "cpp"):
+    for name in ("CMakeLists.txt", "cpp"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, origin / name)
     author = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]

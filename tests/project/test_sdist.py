@@ -20,7 +20,6 @@ BUILD = "import sys; from scikit_build_core.build import build_sdist; print(buil
 SHIPPED = {
     ".ci",
     ".clang-format",
-    ".clang-tidy",
     ".github",
     ".gitignore",
     ".pre-commit-config.yaml",
@@ -30,7 +29,6 @@ SHIPPED = {
     "CMakePresets.json",
     "CONTRIBUTING.md",
     "LICENSE",
-    "LICENSES",
     "README.md",
     "bench",
     "cpp",
