@@ -96,7 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave all but a share of long tables to the slow stage, and let no test wait for ever."""
     for item in items:
         if share := item.get_closest_marker("share"):
-            for mark in effort.marks_of_a_share(item, *share.args):
+            for mark in effort.marks_of_a_share(item, *share.args, **share.kwargs):
                 item.add_marker(mark)
         if config.pluginmanager.hasplugin("timeout"):
             item.add_marker(pytest.mark.timeout(processes.seconds(HANGS)))

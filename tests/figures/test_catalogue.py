@@ -79,7 +79,7 @@ def test_command_from_elsewhere(tmp_path: Path) -> None:
     assert b"<svg" in (tmp_path / "first" / "004-3.svg").read_bytes()
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4, by_day=2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in NAMES]
 )

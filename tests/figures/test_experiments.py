@@ -91,6 +91,7 @@ def test_noise_is_charged() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.share(2, by_day=2)
 @pytest.mark.parametrize("number", range(4, 10))
 def test_experiments_of_silos(number: int) -> None:
     """Each panel has every algorithm at every budget; more privacy never helps much, and noise never helps minibatch SGD."""

@@ -168,7 +168,7 @@ def test_headers_compile_together(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.share(4)  # half by day
+@pytest.mark.share(8, by_day=8)
 @needs_compiler
 @pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
 def test_each_header_stands_alone(header, tmp_path):

@@ -20,8 +20,10 @@ def at_night(whole: int, *, by_day: int) -> int:
     return whole if NIGHT else by_day
 
 
-def marks_of_a_share(item: pytest.Item, every: int) -> list[Any]:
+def marks_of_a_share(item: pytest.Item, every: int, *, by_day: int = 1) -> list[Any]:
     """Return what `pytest.mark.share(every)` makes of a case: one in `every` stays in the first stage, the others are slow.
+
+    With `by_day`, which divides `every`, only one in so many is slow, and the rest runs at night.
 
     Where a test has several tables, the first case of each is followed by the second of the others, as in a Latin square, so
     that each value of one table meets some of the other.
@@ -30,7 +32,9 @@ def marks_of_a_share(item: pytest.Item, every: int) -> list[Any]:
     for mark in reversed(list(item.iter_markers("parametrize"))):  # pytest numbers the cases of all tables in a row
         case, place = divmod(case, len(mark.args[1]))
         places += place
-    return [pytest.mark.slow] if places % every else []
+    if places % every == 0:
+        return []
+    return [pytest.mark.slow] if places % by_day == 0 else [pytest.mark.slow, AT_NIGHT]
 
 
 def some_quick(cases: Iterable[Any], every: int) -> list[Any]:

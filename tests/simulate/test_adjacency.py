@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+import effort
+
 pytest.importorskip("numba")
 
 from hockeystick import Accountant, Gaussian, PoissonSampled, audit, simulate
@@ -275,6 +277,7 @@ def test_attacks_stay_below() -> None:
 
 
 @pytest.mark.slow
+@effort.AT_NIGHT
 def test_attacks_stay_below_with_many_runs() -> None:
     """A hundred thousand."""
     check_attacks(100_000)

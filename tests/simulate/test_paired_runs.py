@@ -57,6 +57,7 @@ def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, st
 
 
 @pytest.mark.slow  # half a minute of compiling
+@pytest.mark.share(2, by_day=2)
 @pytest.mark.parametrize("name", FITTING)
 def test_bits_of_runs_alone(name: str) -> None:
     """Five runs, two pairs and one left over, are five runs alone."""
