@@ -380,7 +380,7 @@ def example() -> dict:
     return runpy.run_path(str(EXAMPLE))
 
 
-@pytest.mark.slow  # seconds of compiling; two small ones are run by `tests/project/test_docs.py`
+@pytest.mark.slow  # seconds of compiling
 @pytest.mark.parametrize(
     ("name", "sizes"), [("two_hidden_layers", (25, 4, 3, 5)), ("convolution", (5, 2, 5)), ("convolution", (6, 3, 5))]
 )
