@@ -31,6 +31,7 @@ SHIPPED = {
     "LICENSE",
     "README.md",
     "bench",
+    "checker",
     "cpp",
     "docs",
     "examples",

@@ -1,0 +1,278 @@
+"""The checker of certificates: its bounds against quadratures and sums, one by one; true claims, false ones, and what is no certificate."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import sys
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mpmath as mp
+import pytest
+
+import hockeystick as hs
+import processes
+
+flint = pytest.importorskip("flint", reason="pip install python-flint")
+PROGRAM = Path(__file__).parents[2] / "checker" / "hockeystick_check.py"
+
+
+@pytest.fixture(name="check", scope="module")
+def fixture_check() -> ModuleType:
+    """Import the program from where it stands: it is a package of its own."""
+    spec = importlib.util.spec_from_file_location("hockeystick_check", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    flint.ctx.prec = module.BITS
+    return module
+
+
+def gaussian(sigma: float, rate: float = 1.0) -> dict[str, Any]:
+    """Return Gaussian noise, on a Poisson sample if the rate is below 1."""
+    noise = {"name": "Gaussian", "noise_multiplier": repr(sigma)}
+    return noise if rate == 1.0 else {"name": "PoissonSampled", "sampling_rate": repr(rate), "mechanism": noise}
+
+
+def certificate(
+    epsilon: object,
+    delta: object,
+    *ledger: tuple[dict[str, Any], int],
+    at: str = "most",
+    adjacency: str = "add_or_remove",
+) -> dict[str, Any]:
+    """Return a certificate; floats are the numbers that they hold."""
+    steps = [{"mechanism": mechanism, "count": str(count)} for mechanism, count in ledger]
+    numbers = [x.hex() if isinstance(x, float) else str(x) for x in (epsilon, delta)]
+    claim = {"epsilon": numbers[0], "delta": numbers[1], "delta_is": f"at {at}"}
+    return {"format": "hockeystick-certificate 1", "adjacency": adjacency, "claim": claim, "ledger": steps}
+
+
+def is_proved(check: ModuleType, claim: dict[str, Any]) -> bool:
+    """Say whether a claim is proved."""
+    try:
+        check.read(json.dumps(claim)).prove()
+    except check.NotProved:
+        return False
+    return True
+
+
+LAWS = {
+    "removed": lambda c: c.GaussianMixture([(Fraction(7, 10), Fraction(0)), (Fraction(3, 10), Fraction(5, 4))], 1, 0),
+    "added": lambda c: c.GaussianMixture([(Fraction(7, 10), Fraction(0)), (Fraction(3, 10), Fraction(5, 4))], 0, 1),
+    "replaced": lambda c: c.GaussianMixture([(Fraction(7, 10), Fraction(0)), (Fraction(3, 10), Fraction(5, 4))], 1, 1),
+    "laplace removed": lambda c: c.SampledLaplace(Fraction(3, 2), Fraction(3, 10), removed=True),
+    "laplace added": lambda c: c.SampledLaplace(Fraction(3, 2), Fraction(3, 10), removed=False),
+}
+
+
+def by_quadrature(name: str, z: Any) -> Any:
+    """Return M(z) of a law by mpmath, from the densities."""
+    if name.startswith("laplace"):
+        noise, d, ends = (lambda x: mp.exp(-abs(x)) / 2), mp.mpf(3) / 2, [-40, 0, mp.mpf(3) / 2, 40]
+    else:
+        noise, d, ends = mp.npdf, mp.mpf(5) / 4, [-30, -10, -4, 0, 4, 10, 30]
+
+    def mixture(x: Any) -> Any:
+        return (7 * noise(x) + 3 * noise(x - d)) / 10
+
+    pairs = {"removed": (mixture, noise), "added": (noise, mixture), "replaced": (mixture, lambda x: mixture(-x))}
+    p, q = pairs[name.rpartition(" ")[2]]
+    return mp.quad(lambda x: p(x) * mp.exp(z * mp.log(p(x) / q(x))), ends)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("need", [3.0, 30.0])
+@pytest.mark.parametrize("name", LAWS)
+def test_tables_and_decay(check: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, need: float) -> None:
+    """A table is off by its error at most, which is large where little is asked for; no transform is above its decay."""
+    monkeypatch.setattr(check, "NEED", need)
+    law = LAWS[name](check)
+    with mp.workdps(30):
+        for c in (0.4, 3.0):
+            table = law.table(flint.arb(c), 8.0)
+            pairs = [(float(m.mid()), float(b.mid())) for m, b in law.decay(flint.arb(c))]
+            whole = by_quadrature(name, mp.mpf(c)).real
+            for w in (0.0, 1.0, 3.0, 8.0):
+                truth = by_quadrature(name, mp.mpc(c, w))
+                terms = zip(table.weights, table.losses, strict=True)
+                found = sum((flint.acb(weight) * flint.acb(0, loss * w).exp() for weight, loss in terms), flint.acb(0))
+                off = abs(mp.mpc(float(found.real.mid()), float(found.imag.mid())) - truth)
+                assert off <= float(table.error.mid()) + 1e-12 * whole
+                if w and pairs:
+                    assert abs(truth) <= whole * (1 + 1e-9) - max(m - b / w for m, b in pairs)
+        assert float(table.error.mid()) <= 30 * whole * mp.exp(-need)  # and it is not off by much
+
+
+def test_the_bracket_is_narrow_and_right(check: ModuleType) -> None:
+    """Of Gaussian noise beside a step that says nothing, whose delta has a closed form: at most and at least, to 1e-8."""
+    nothing = {"name": "Discrete", "p": ["0.5", "0.5"], "q": ["0.5", "0.5"]}
+    for sigma, count, epsilon in ((2.0, 9, 3), (1.0, 184240, 98185), (0.5, 1, 20)):
+        with mp.workdps(60):
+            mu = mp.sqrt(count) / mp.mpf(sigma)
+            truth = mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+            ledger = (gaussian(sigma), count), (nothing, 1)
+            for factor, at, proved in ((1 + mp.mpf("1e-7"), "most", True), (1 - mp.mpf("1e-7"), "least", True)):
+                assert is_proved(check, certificate(epsilon, mp.nstr(truth * factor, 25), *ledger, at=at)) is proved
+            for factor, at in ((1 - mp.mpf("1e-13"), "most"), (1 + mp.mpf("1e-13"), "least")):
+                assert not is_proved(check, certificate(epsilon, mp.nstr(truth * factor, 40), *ledger, at=at))
+
+
+@pytest.mark.slow
+def test_binomial_sums(check: ModuleType) -> None:
+    """Twenty answers of randomised response, where a record is replaced, against the exact sum."""
+    response, count = {"name": "RandomizedResponse", "noise_parameter": "0.5", "num_buckets": "2"}, 20
+    with mp.workdps(40):  # the true answer with probability 3/4
+        odds = [
+            (mp.mpf(3) ** (2 * k - count), mp.binomial(count, k) * mp.mpf(3) ** k / mp.mpf(4) ** count)
+            for k in range(21)
+        ]
+        truth = sum((p * max(1 - mp.exp(5) / ratio, 0) for ratio, p in odds), mp.mpf(0))
+        ledger = (response, count)
+        assert is_proved(check, certificate(5, mp.nstr(truth * mp.mpf("1.01"), 20), ledger, adjacency="replace"))
+        for factor in ("0.999999999", "0.9", "0.5"):
+            assert not is_proved(
+                check, certificate(5, mp.nstr(truth * mp.mpf(factor), 20), ledger, adjacency="replace")
+            )
+
+
+MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "Gaussian": (hs.PoissonSampled(hs.Gaussian(0.9), 0.015625), gaussian(0.9, 0.015625)),
+    "rare": (hs.PoissonSampled(hs.Gaussian(0.5), 1e-4), gaussian(0.5, 1e-4)),
+    "Laplace": (
+        hs.PoissonSampled(hs.Laplace(1.5), 0.125),
+        {
+            "name": "PoissonSampled",
+            "sampling_rate": "0.125",
+            "mechanism": {"name": "Laplace", "noise_multiplier": "1.5"},
+        },
+    ),
+    "integers": (hs.DiscreteGaussian(3.0, 2), {"name": "DiscreteGaussian", "sigma": "3", "sensitivity": "2"}),
+    "geometric": (hs.DiscreteLaplace(0.25, 3), {"name": "DiscreteLaplace", "parameter": "0.25", "sensitivity": "3"}),
+    "batches": (
+        hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False),
+        {
+            "name": "FixedSizeSampled",
+            "dataset_size": "1000",
+            "batch_size": "50",
+            "replacement": False,
+            "mechanism": gaussian(2.0),
+        },
+    ),
+    "shifts": (
+        hs.MixtureOfGaussians(2.0, [0.0, 1.0, 2.0], [0.75, 0.125, 0.125]),
+        {
+            "name": "MixtureOfGaussians",
+            "noise_multiplier": "2",
+            "sensitivities": ["0", "1", "2"],
+            "probabilities": ["0.75", "0.125", "0.125"],
+        },
+    ),
+    "any": (hs.ApproximateDP(0.01, 1e-9), {"name": "ApproximateDP", "epsilon": (0.01).hex(), "delta": (1e-9).hex()}),
+    "unequal": (
+        hs.Discrete([0.75, 0.25], [0.5, 0.5]),
+        {"name": "Discrete", "p": ["0.75", "0.25"], "q": ["0.5", "0.5"]},
+    ),
+}
+
+
+@pytest.mark.share(20, by_day=2)
+@pytest.mark.parametrize("seed", range(40))
+def test_brackets_of_the_library(check: ModuleType, seed: int) -> None:
+    """Upper ends of random ledgers are proved, and nothing is proved that is 1e-6 below their lower ends; nor is more noise assumed."""
+    rng = random.Random(seed)
+    names = rng.sample(list(MECHANISMS), rng.choice([1, 2, 3]))
+    accountant, ledger = hs.Accountant(), []
+    for name in ["Gaussian", *names] if rng.random() < 0.5 else names:
+        count = rng.choice([100, 300, 1000, 3000])
+        accountant.compose(MECHANISMS[name][0], count)
+        ledger.append((MECHANISMS[name][1], count))
+    epsilon = accountant.epsilon(10.0 ** rng.uniform(-5, -3))
+    found = accountant.delta_bracket(epsilon)
+    assert is_proved(check, certificate(epsilon, found.upper * (1 + 1e-4), *ledger))
+    assert not is_proved(check, certificate(epsilon, found.lower * (1 - 1e-6), *ledger))
+    assert not is_proved(check, certificate(epsilon, found.upper * (1 + 1e-6), *ledger, at="least"))
+
+
+def test_a_record_replaced(check: ModuleType) -> None:
+    """Under replacement noise counts twice, and samples have the pair of two mixtures."""
+    for mechanism, ours in ((gaussian(3.0), hs.Gaussian(3.0)), MECHANISMS["Gaussian"][::-1]):
+        found = hs.Accountant("replace").compose(ours, 200).delta_bracket(4.0)
+        assert is_proved(check, certificate(4, found.upper * (1 + 1e-6), (mechanism, 200), adjacency="replace"))
+        assert is_proved(
+            check, certificate(4, found.lower * (1 - 1e-6), (mechanism, 200), at="least", adjacency="replace")
+        )
+        assert not is_proved(check, certificate(4, found.lower * (1 - 1e-6), (mechanism, 200), adjacency="replace"))
+
+
+def damaged() -> dict[str, tuple[str, str]]:
+    """Return certificates that are none, and words of the answer."""
+
+    def text(**changes: Any) -> str:
+        return json.dumps(certificate(1, "1e-5", (gaussian(1.0, 0.5), 10)) | changes)
+
+    def ledger(mechanism: object, count: object = "1") -> str:
+        return text(ledger=[{"mechanism": mechanism, "count": count}])
+
+    claim = {"epsilon": "1", "delta": "1e-5", "delta_is": "at most"}
+    return {
+        "no JSON": ("{", "no JSON"),
+        "deep": ("[" * 100_000, "no JSON"),
+        "twice": ('{"format": 1, "format": 2}', "twice"),
+        "another format": (text(format="hockeystick-certificate 2"), "the format must be"),
+        "a list for a word": (text(adjacency=[]), "adjacency must be"),
+        "a field too many": (ledger(gaussian(1.0) | {"sensitivity": "50"}), "not known: 'sensitivity'"),
+        "in a sample": (ledger(gaussian(1.0, 0.5) | {"mechanism": gaussian(1.0) | {"x": 1}}), "not known: 'x'"),
+        "a number": (text(claim=claim | {"epsilon": 1.0}), "epsilon must be a number in a string"),
+        "other digits": (text(claim=claim | {"epsilon": "\u0661"}), "epsilon must be a number in a string"),
+        "negative": (text(claim=claim | {"epsilon": "-1"}), "epsilon must be a number"),
+        "too large": (text(claim=claim | {"delta": "1.5"}), "delta must be in"),
+        "half a step": (ledger(gaussian(1.0), "1.5"), "whole number"),
+        "unread": (ledger(gaussian(1.0, 0.0) | {"mechanism": gaussian(-1.0)}), "noise_multiplier must be a number"),
+        "no sum": (ledger({"name": "Discrete", "p": ["0.5"], "q": ["1"]}), "sum to exactly 1"),
+    }
+
+
+@pytest.mark.parametrize("name", damaged())
+def test_what_is_no_certificate(
+    check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """It ends with 2 and one line."""
+    content, words = damaged()[name]
+    (tmp_path / "file.json").write_text(content, encoding="utf-8")
+    assert check.main([str(tmp_path / "file.json")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert words in printed.err
+
+
+def test_the_program(tmp_path: Path) -> None:
+    """It says what it proved, what it did not and why, and when the time is up, in one line each."""
+    file = tmp_path / "file.json"
+
+    def run(claim: dict[str, Any], *options: str) -> tuple[int, str]:
+        file.write_text(json.dumps(claim), encoding="utf-8")
+        done = processes.run([sys.executable, PROGRAM, file, *options], check=False)
+        return done.returncode, done.stdout
+
+    ledger = gaussian(1.0, 0.01), 1000
+    assert run(certificate("1.82824", "1e-5", ledger)) == (
+        0,
+        "proved: delta(1.82824) is at most the delta that it claims\n",
+    )
+    code, said = run(certificate("1.8282", "1e-5", ledger))
+    assert code == 1
+    assert said.startswith("not proved: this proof says at most about 1.00")
+    assert run(certificate(1, "1e-5", ({"name": "a\nproved"}, 1))) == (1, "not proved: no rule for a\\nproved\n")
+    slow = {"name": "DiscreteGaussian", "sigma": "2000", "sensitivity": "1"}
+    assert run(certificate(1, "1e-5", (slow, 3000)), "--limit", "1") == (
+        1,
+        "not proved: it takes more than 1 seconds\n",
+    )
