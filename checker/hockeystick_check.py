@@ -44,6 +44,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -366,7 +367,7 @@ class SampledLaplace(Law):
         step, p = self.d / 400, (1 + c if self.removed else -c)
         w = [(step * j, *self.log_w(step * j)) for j in range(401)]
         g = [(p * log_w - x).exp() / 2 for x, log_w, _ in w]
-        rates = [(p * slope - 1).union(p * after - 1) for (_, _, slope), (_, _, after) in zip(w, w[1:])]
+        rates = [(p * slope - 1).union(p * after - 1) for (_, _, slope), (_, _, after) in pairwise(w)]
         yield from by_parts(step, g, [slope for _, _, slope in w], [(r.lower(), r.upper()) for r in rates], arb(2))
 
 
@@ -605,7 +606,7 @@ class Spec:
     def done(self) -> None:
         """Refuse fields that were not read: nobody shall take them for part of what is proved."""
         if unknown := sorted(set(self.data) - self.read):
-            raise NotACertificate(f"{self.path} has a field that is not known: {ascii(unknown[0][:60])}")
+            raise NotACertificate(f"{self.path} has a field that is not known: {unknown[0][:60]!a}")
 
     def number(self, key: str, low: float, high: float) -> Fraction:
         """Return a number."""
