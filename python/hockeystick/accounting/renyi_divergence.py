@@ -82,8 +82,8 @@ def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: boo
     if for_epsilon:
         if value < failure:
             return math.inf, ORDERS[-1]
-        return core.renyi_bound(ORDERS, divergences, True, without_failure(value, failure))
-    delta, order = core.renyi_bound(ORDERS, divergences, False, value)
+        return core.renyi_bound(ORDERS, divergences.tolist(), True, without_failure(value, failure))
+    delta, order = core.renyi_bound(ORDERS, divergences.tolist(), False, value)
     return with_failure(delta, failure), order
 
 

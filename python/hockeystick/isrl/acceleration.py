@@ -228,8 +228,7 @@ def multistage_schedule(
     >>> print([(stage.rounds, round(stage.phi, 3)) for stage in stages])
     [(1707, 12887.572)]
     """
-    positive = dict.fromkeys(("strong_convexity", "gradient_std"), "positive")
-    beta, convexity, deviation, gap, rounds = scalars(locals(), **positive)
+    beta, convexity, deviation, gap, rounds = scalars(locals(), strong_convexity="positive", gradient_std="positive")
     variance = deviation**2
     stages: list[Stage] = []
     left = rounds
@@ -298,4 +297,4 @@ def multistage_bound(
         phi = positive_scalar(f"stages[{k}][1]", scale)
         noise = min((rounds + 2.0) / (3.0 * phi), 2.0 / (convexity * (rounds + 1.0)))
         gap = 4.0 * phi * gap / (convexity * rounds * (rounds + 1.0)) + variance * noise
-    return gap
+    return float(gap)

@@ -73,7 +73,8 @@ COUNTS = (
     "silos_per_round",
     "trials",
 )
-SCALARS: Mapping[str, ScalarDomain] = DOMAINS | {
+SCALARS: dict[str, ScalarDomain] = {
+    **DOMAINS,
     **dict.fromkeys(COUNTS, "count"),
     "noise_bits": "count_or_zero",
     "probability": "inside",
@@ -88,10 +89,10 @@ KINDS: Mapping[str, ScalarDomain] = {
 
 
 def scalars(
-    arguments: Mapping[str, Any], pairs: Iterable[tuple[str, str]] = PAIRS, **domains: ScalarDomain
+    arguments: Mapping[str, Any], pairs: Iterable[tuple[str, str]] = PAIRS, /, **domains: ScalarDomain
 ) -> list[Any]:
     """Return the same of functions whose arguments are single numbers; counts are integers. No first of a pair may exceed the second."""
-    known, found = SCALARS | domains, {}
+    known, found = {**SCALARS, **domains}, {}
     for name, value in arguments.items():
         if name in known:
             domain = known[name]

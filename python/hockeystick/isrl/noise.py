@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -328,7 +329,7 @@ def silo_noise_sigmas(
     @functools.cache
     def needed(*silo: float) -> float:
         clip, *counts, epsilon, delta = silo
-        shape = dict(zip(("num_records", "batch_size", "rounds"), map(int, counts), strict=True))
+        shape: dict[str, Any] = dict(zip(("num_records", "batch_size", "rounds"), map(int, counts), strict=True))
         return noisy_mb_sgd_sigma(lipschitz=clip, **shape, epsilon=epsilon, delta=delta)
 
     return np.array([needed(*silo) for silo in zip(*(column.tolist() for column in columns), strict=True)])

@@ -205,7 +205,7 @@ def reweighted_constants(
     scale = vector("weights", pmf("weights", weights))
     scale = scale * scale.size
     lipschitz, convexity, smoothness = scalars(
-        {"lipschitz": lipschitz, "strong_convexity": strong_convexity, "smoothness": smoothness}, pairs=()
+        {"lipschitz": lipschitz, "strong_convexity": strong_convexity, "smoothness": smoothness}, ()
     )
     if convexity > 0 and scale.min() == 0:
         msg = "weights must be positive where strong_convexity is, not 0"

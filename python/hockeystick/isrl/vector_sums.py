@@ -266,17 +266,17 @@ class _Sum:
         return window(self.trials, self.probability, self.levels, each) if self.trials > 2 * self.levels else None
 
     def cut(self, at: Window) -> float:
-        return at.tail * self.dimension * self.rounds * UP
+        return float(at.tail * self.dimension * self.rounds * UP)
 
     def start(self, log_delta: float) -> float:
         """Return the order that is best for Gaussian noise of the same variance."""
         variance = self.trials * self.probability * (1.0 - self.probability)
-        return math.sqrt(2.0 * max(-log_delta, 0.1) * variance / self.rounds) / self.levels
+        return float(math.sqrt(2.0 * max(-log_delta, 0.1) * variance / self.rounds) / self.levels)
 
     def exponent(self, at: Window, order: float, more: float) -> float:
         """Return an upper bound of the logarithm of all rounds' moment and K, plus another term."""
         moment, penalty = self.rounds * log_moment_of_vectors(at, order, self.dimension) * UP, _penalty(order)
-        return moment + penalty + more + HANDFUL * (moment + abs(penalty) + abs(more))
+        return float(moment + penalty + more + HANDFUL * (moment + abs(penalty) + abs(more)))
 
     def epsilon(self, delta: float, share: float) -> float:
         at = self.window(share * delta)

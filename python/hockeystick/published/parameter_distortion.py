@@ -492,7 +492,7 @@ def utility_loss_constant(norm: float, bias: float, bias_slope: float, *, fixed:
     >>> print(f"{published.utility_loss_constant(1.0, 0.5, 0.1):.2f}")
     2.60
     """
-    c3, c4, c5 = scalars(locals(), **dict.fromkeys(("norm", "bias", "bias_slope"), "non_negative"))
+    c3, c4, c5 = scalars(locals(), norm="non_negative", bias="non_negative", bias_slope="non_negative")
     return float(2.0 * c3**2 + c4 * ((c4 if fixed else c3) + 2.0 * c5))
 
 
@@ -781,7 +781,7 @@ def optimal_tradeoff_conditions(
     >>> print(f"{conditions.weights_match} {conditions.variance_required:.6f} {conditions.gap:.6f}")
     True 0.931163 0.092607
     """
-    start, xi, constant, gamma, gap, variance = scalars(locals(), **DOMAINS | {"log_ratio": "positive"})
+    start, xi, constant, gamma, gap, variance = scalars(locals(), **{**DOMAINS, "log_ratio": "positive"})
     warn_unsound(
         f"Theorem 5.14 {PAPER} rests on the false Theorem 5.12", "hockeystick.distortion.tradeoff_upper_bound", "bound"
     )

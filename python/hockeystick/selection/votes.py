@@ -198,8 +198,9 @@ def votes_epsilon(votes: ArrayLike, noise: float, delta: float) -> DataDependent
     orders = np.array(ORDERS)
     divergences = votes_renyi(votes, noise, orders)
     queries = np.atleast_2d(np.asarray(votes)).shape[0]
-    epsilon, order = core.renyi_bound(orders, divergences, True, delta)
-    guaranteed = core.renyi_bound(orders, queries * orders / noise**2 * (1.0 + SHORT_SUM), True, delta)[0]
+    epsilon, order = core.renyi_bound(ORDERS, divergences.tolist(), True, delta)
+    always = queries * orders / noise**2 * (1.0 + SHORT_SUM)
+    guaranteed = core.renyi_bound(ORDERS, always.tolist(), True, delta)[0]
     return DataDependentEpsilon(min(epsilon, guaranteed), delta, guaranteed, order)
 
 

@@ -124,7 +124,7 @@ def _noisy_batches(problem: Problem, pool: Pool, rounds: int, batch: int) -> Set
     shape = pool.num_records, batch, rounds
     epsilon = _epsilon(problem, noise, *shape) if batch == pool.num_records else math.inf
     if epsilon > problem.epsilon:  # a sample, or a closed form that rounding spoils
-        training = dict(zip(("num_records", "batch_size", "rounds"), shape, strict=True))
+        training: dict[str, Any] = dict(zip(("num_records", "batch_size", "rounds"), shape, strict=True))
         noise = rounded_up(noisy_mb_sgd_sigma(lipschitz=problem.lipschitz, **training, **problem.budget))
         epsilon = _epsilon(problem, noise, *shape)
     step, risk = risk_of_batches(problem, rounds, noise, pool.taking_part, pool.total)

@@ -10,10 +10,13 @@ import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from hockeystick._numeric.printing import format_upper
 from hockeystick.isrl.domains import ScalarDomain, scalars
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SQUARED = (lambda x: 1e-60 <= x <= 1e60, "lie in [1e-60, 1e60]")  # the risk bounds multiply a few of these
 DOMAINS = dict.fromkeys(("lipschitz", "diameter", "smoothness"), SQUARED)
@@ -23,12 +26,12 @@ OPTIONAL = {  # left out, as large as they may be
     "max_batch_size": "num_records",
     "batch_size": "num_records",
 }
-Inputs = TypeVar("Inputs")
+Inputs = TypeVar("Inputs", bound="DataclassInstance")
 
 
 def checked_inputs(kind: type[Inputs], arguments: Mapping[str, Any], **domains: ScalarDomain) -> Inputs:
     """Check the arguments of a dataclass's fields in their order and fill in what was left out; there may be other arguments."""
-    given = {field.name: arguments[field.name] for field in fields(kind)}  # type: ignore[arg-type] - a dataclass
+    given = {field.name: arguments[field.name] for field in fields(kind)}
     for name, limit in OPTIONAL.items():
         if name in given and given[name] is None:
             given[name] = given[limit]
@@ -58,7 +61,7 @@ class Problem:
         return self.lipschitz * self.diameter
 
     @property
-    def budget(self) -> dict[str, float]:
+    def budget(self) -> dict[str, Any]:
         """The target, as arguments."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 

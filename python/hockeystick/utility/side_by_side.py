@@ -587,7 +587,7 @@ def analyses(
     found = [
         Analysis("composition", "Accountant", training.protects, EVERY, CERTIFIED, False, *first),
         *last_models_of(training, times),
-        *(Analysis(*words, *curve(training, times)) for *words, curve in OTHERS),
+        *(Analysis(*words, *curve(training, times)) for *words, curve in OTHERS),  # type: ignore[arg-type, call-arg]
     ]
     return Analyses(training, times, tuple(found))
 

@@ -233,7 +233,7 @@ def without_refcount(typing_context, thing):  # noqa: ARG001
 
 def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.BaseTuple):
-        parts = zip(kind, cgutils.unpack_tuple(builder, value, len(kind)), strict=True)
+        parts = zip(iter(kind), cgutils.unpack_tuple(builder, value, len(kind)), strict=True)  # type: ignore[call-overload]
         return context.make_tuple(builder, kind, [_without_owners(context, builder, *part) for part in parts])
     if not isinstance(kind, types.Array):
         return value

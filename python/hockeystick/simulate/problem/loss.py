@@ -371,7 +371,7 @@ class Tried:
     def called(self, place: int, model: Array) -> Array:
         """Return the value (place 0), gradient (1) or class (2); an error names function and record."""
         name, words = ("value", "gradient", "predict")[place], str(self)
-        given = (self.data.features[self.number], np.float64(self.data.labels[self.number]))
+        given: tuple[Any, ...] = self.data.features[self.number], np.float64(self.data.labels[self.number])
         if name == "predict":
             given, words = given[:1], f"(model, features[{self.number}])"
         try:
