@@ -89,7 +89,7 @@ def _cells(values: ArrayLike) -> Any:
 
 
 def integer_rate(sampling_rate: ArrayLike) -> WarningText:
-    """WarningText a rate, as it was given, that is the integer 0."""
+    """Return a warning of a rate, as it was given, that is the integer 0."""
     if isinstance(sampling_rate, float):  # most are, and need no array
         return None
     given = np.asarray(sampling_rate)
@@ -99,7 +99,7 @@ def integer_rate(sampling_rate: ArrayLike) -> WarningText:
 
 
 def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> WarningText:
-    """WarningText a noise multiplier that is as small as rates are, with a rate that is as large as multipliers are."""
+    """Return a warning of a noise multiplier that is as small as rates are, with a rate that is as large as multipliers are."""
     low = _cells(noise_multiplier) < LOW_NOISE
     if low is np.False_ or not low.any():
         return None
@@ -108,7 +108,7 @@ def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> WarningText:
 
 
 def few_steps(sampling_rate: Cells, steps: Cells) -> WarningText:
-    """WarningText fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
+    """Return a warning of fewer steps than a pass takes. Of arrays nothing is said: curves over the steps begin with few."""
     count, rate = _cells(steps), _cells(sampling_rate)
     if count.ndim or rate.ndim or rate == 0:
         return None
@@ -119,7 +119,7 @@ def few_steps(sampling_rate: Cells, steps: Cells) -> WarningText:
 
 
 def no_privacy(epsilon: Cells) -> WarningText:
-    """WarningText an epsilon that is finite and says nothing; of a grid, only where that is so in most cells."""
+    """Return a warning of an epsilon that is finite and says nothing; of a grid, only where that is so in most cells."""
     large = _cells(epsilon) > NO_PRIVACY
     if large is np.False_ or not large.any():
         return None
@@ -130,7 +130,7 @@ def no_privacy(epsilon: Cells) -> WarningText:
 
 
 def eps_like_delta(eps: ArrayLike) -> WarningText:
-    """WarningText a single epsilon that looks like a delta."""
+    """Return a warning of a single epsilon that looks like a delta."""
     asked = _cells(eps)
     if asked.ndim or not 0 < asked <= LIKE_A_DELTA:
         return None
@@ -138,7 +138,7 @@ def eps_like_delta(eps: ArrayLike) -> WarningText:
 
 
 def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, int], population: int) -> WarningText:
-    """WarningText a large multiplier that comes from noise on a mean of part of the data."""
+    """Return a warning of a large multiplier that comes from noise on a mean of part of the data."""
     name, size = batch
     if not (noise_multiplier > LARGE_MULTIPLIER and size < population):
         return None
@@ -153,7 +153,7 @@ def is_large(delta: ArrayLike, population: Cells | int) -> NDArray[np.bool_]:
 
 
 def large_delta(delta: ArrayLike, population: Cells | int | None) -> WarningText:
-    """WarningText a delta that `is_large`; there is no doubt if the number of records is unknown."""
+    """Return a warning of a delta that `is_large`; there is no doubt if the number of records is unknown."""
     if population is None:
         return None
     large = is_large(delta, population)
