@@ -55,7 +55,14 @@ CLASSES += [
 ]
 
 
-SLOW = ("dp_accounting.from_pld", "riskcal.find_noise_multiplier_for_err_rates", "utility.plan")  # a second or more
+SLOW = (  # a second or more
+    "dp_accounting.from_pld",
+    "riskcal.find_noise_multiplier_for_err_rates",
+    "simulate.AdaptiveClippingSGD",
+    "simulate.Loss",
+    "simulate.run",
+    "utility.plan",
+)
 
 
 @pytest.mark.parametrize(
