@@ -188,8 +188,10 @@ def test_brackets_of_the_library(check: ModuleType, seed: int) -> None:
     """Upper ends of random ledgers are proved, and nothing is proved that is 1e-6 below their lower ends; nor is more noise assumed."""
     rng = random.Random(seed)
     names = rng.sample(list(MECHANISMS), rng.choice([1, 2, 3]))
+    if rng.random() < 0.5 or names == ["rare"]:  # a few rare samples alone are too long a sum
+        names = ["Gaussian", *names]
     accountant, ledger = hs.Accountant(), []
-    for name in ["Gaussian", *names] if rng.random() < 0.5 else names:
+    for name in names:
         count = rng.choice([100, 300, 1000, 3000])
         accountant.compose(MECHANISMS[name][0], count)
         ledger.append((MECHANISMS[name][1], count))
