@@ -780,6 +780,7 @@ class Claim:
     epsilon: Fraction
     delta: Fraction
     releases: list[tuple[Release, int]]
+    written: str  # epsilon, as the certificate has it
 
     def directions(self) -> list[Parts]:
         """Return the laws of either direction, one if they are equal."""
@@ -840,7 +841,7 @@ def read(text: str) -> Claim:
     claim.done()
     top.get("written_by")
     top.done()
-    return Claim(at == "at most", epsilon, delta, releases)
+    return Claim(at == "at most", epsilon, delta, releases, claim.get("epsilon"))
 
 
 def seconds(text: str) -> float:
@@ -876,9 +877,7 @@ def main(arguments: list[str] | None = None) -> int:
     except OutOfTime:
         print(f"not proved: it takes more than {options.limit:g} seconds")
         return 1
-    print(
-        f"proved: delta({float(claim.epsilon)!r}) is {'at most' if claim.at_most else 'at least'} the delta that it claims"
-    )
+    print(f"proved: delta({claim.written}) is {'at most' if claim.at_most else 'at least'} the delta that it claims")
     return 0
 
 
