@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, at_most, count_scalar, scalar
+from hockeystick._checks import DELTA, Array, at_most, count_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.rounding import DOWN, GAUSSIAN_TAIL, UP
@@ -97,7 +97,7 @@ class Guarantee:
             An upper bound, perhaps infinite.
         """
         rounds = count_scalar("rounds", rounds, 0)
-        delta = scalar("delta", delta, lambda x: 0 <= x < 1, "lie in [0, 1)")
+        delta = scalar("delta", delta, *DELTA)
         return self._epsilon(rounds, delta) if rounds else 0.0
 
     def bounds(self, rounds: int, delta: float) -> dict[str, float]:
