@@ -31,8 +31,10 @@ def test_exact_delta() -> None:
     assert float(exact_delta(1.0, 1.0)) == pytest.approx(0.1269367375066439458, rel=1e-15)
 
 
-def test_table() -> None:
-    """Ours and SciPy's answers to a million pairs and in depth give rows with a ratio, digits and memory."""
+def test_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours and SciPy's answers to some pairs and in depth give rows with a ratio, digits and memory."""
+    monkeypatch.setattr(accountants, "PAIRS", 1000)
+    accountants.pairs.cache_clear()
     rows = [peers.ask(key, QUICK, 1) | {"instruction_set": "any"} for key in ("W1", "A")]
     text = peers.markdown([*rows, *peers.depths(QUICK)])
     assert text.count("| W1: a million deltas of one Gaussian | any |") == 2
