@@ -70,13 +70,18 @@ def _results(app: Sphinx, page: str, name: str, block: re.Match[str], space: dic
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed), mpl.rc_context(pictures.LOOK):
-            exec(compile(code, f"{page}, block {name}", "exec"), space)  # noqa: S102, the text is ours
+            run_block(code, f"{page}, block {name}", space)
             shown = pictures.embed(space["figure"], name, Path(app.srcdir)) if _is_drawn(space) else ""
     except Exception:  # noqa: BLE001, whatever it is, it is the page's
         logger.warning("a block fails:\n%s\n%s", code, traceback.format_exc(), location=page)
         return ""
     output = f"```{{code-block}} text\n:class: output\n\n{printed.getvalue()}```" if printed.getvalue() else ""
     return f"\n\n{output}\n\n{shown}\n"
+
+
+def run_block(code: str, name: str, space: dict[str, Any]) -> None:
+    """Run the code of a block in the page's namespace."""
+    exec(compile(code, name, "exec"), space)  # noqa: S102, the text is ours
 
 
 def _is_drawn(space: dict[str, Any]) -> bool:

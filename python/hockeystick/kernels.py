@@ -243,7 +243,7 @@ ndarray or float
 Examples
 --------
 >>> import hockeystick as hs
->>> print(f"{hs.gaussian_epsilon(1.0, 1e-5):.6f}")
-4.377178
+>>> print(hs.format_upper(hs.gaussian_epsilon(1.0, 1e-5), ".6f"))
+4.377179
 """,
 )

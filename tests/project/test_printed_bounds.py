@@ -1,4 +1,4 @@
-"""Whatever the pages, the README and the docstrings print of a bound is rounded outward, and never below its own lower end."""
+"""Whatever README, the first pages and the docstrings print of a bound is rounded outward; `test_site` holds the other pages to it."""
 
 from __future__ import annotations
 
@@ -11,42 +11,43 @@ import inspect
 import io
 import pkgutil
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hockeystick
 import printed_bounds
+from hockeystick import kernels
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 SHORT = ("README.md", "docs/guide/start.md", "docs/guide/questions.md", "docs/guide/numbers.md")  # a second or so each
 
 
-def is_missing(library: str) -> bool:
-    """Say whether what a block needs is not installed."""
-    return any(
-        importlib.util.find_spec(name) is None for name in {"opacus": ("opacus", "torch")}.get(library, (library,))
-    )
+@pytest.fixture(scope="module")
+def watched() -> Iterator[printed_bounds.Printed]:
+    """Note what the package returns while this file's tests run."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield printed_bounds.watch(patch)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=name, marks=[] if name in SHORT else [pytest.mark.slow])
-        for page in WITH_CODE
-        for name in [page.relative_to(ROOT).as_posix()]
-    ],
-)
-def test_pages(page, monkeypatch, tmp_path):
+@pytest.fixture
+def printed(watched: printed_bounds.Printed) -> printed_bounds.Printed:
+    """Begin with nothing noted."""
+    for noted in (watched.uppers, watched.lowers, watched.faults):
+        noted.clear()
+    return watched
+
+
+@pytest.mark.parametrize("page", SHORT)
+def test_pages(page, printed, monkeypatch, tmp_path):
     """Every block of a page runs, in order and in one namespace, and prints no bound on its wrong side."""
     monkeypatch.chdir(tmp_path)  # pages write tables
-    printed = printed_bounds.watch(monkeypatch)
     space = {"__name__": "__main__"}
-    for library, code in BLOCK.findall(page.read_text(encoding="utf-8")):
-        if not library or not is_missing(library):
+    for library, code in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
+        if not library or importlib.util.find_spec(library):
             with contextlib.redirect_stdout(io.StringIO()):
                 printed_bounds.run(code, space, printed)
     assert printed.faults == []
@@ -57,39 +58,57 @@ MODULES = [
     for _, name, _ in pkgutil.walk_packages(hockeystick.__path__, "hockeystick.")
     if not re.search(r"_core|__main__|\.cli|\.report|kernels\.", name)
 ]
+SLOW = (  # a second or more
+    "interop.dp_accounting",
+    "interop.riskcal",
+    "figures.catalogue",
+    "hockeystick.plot",
+    "plot.analysis_lines",
+    "plot.training",
+    "simulate.algorithms.learnt_clipping",
+    "simulate.problem.data",
+    "simulate.problem.loss",
+    "simulate.running.run",
+    "utility.planning",
+    "utility.side_by_side",
+)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
-def test_docstrings(name, monkeypatch):
-    """The examples of a module's docstrings print no bound on its wrong side."""
-    module = pytest.importorskip(name)
-    printed = printed_bounds.watch(monkeypatch)
-    # From the source: doctest's own finder leaves out what the package shows under another module's name.
+def docstrings(module) -> Iterator[str]:
+    """Yield those of a module's source, since doctest's own finder leaves out what is shown under another module's name, and of ufuncs."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
-        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            yield ast.get_docstring(node) or ""
+    if module is kernels:
+        yield from (value.__doc__ for value in vars(kernels).values() if isinstance(value, np.ufunc))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name.endswith(SLOW) else []) for name in MODULES]
+)
+def test_docstrings(name, printed):
+    """The examples of a module's docstrings print what they say, and no bound on its wrong side."""
+    module = pytest.importorskip(name)
+    for text in docstrings(module):
         space = dict(vars(module))
-        for example in doctest.DocTestParser().get_examples((documented and ast.get_docstring(node)) or ""):
-            with contextlib.redirect_stdout(io.StringIO()):
-                printed_bounds.run(example.source, space, printed)
+        for example in doctest.DocTestParser().get_examples(text):
+            with contextlib.redirect_stdout(io.StringIO()) as found:
+                printed_bounds.run(example.source, space, printed, "single")
+            assert doctest.OutputChecker().check_output(example.want, found.getvalue(), 0), example.source
     assert printed.faults == []
 
 
-def test_the_comparison_finds_what_it_is_for(monkeypatch):
+def test_the_comparison_finds_what_it_is_for(printed):
     """A page that rounds an upper end to nearest is found, in each way to print it; rounding outward passes."""
-    printed = printed_bounds.watch(monkeypatch)
     code = """
 import hockeystick as hs
 training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(0.8), 0.01), 5000)
 found = training.epsilon(1e-5)
+bracket = training.epsilon_bracket(1e-5)
+print(f"{bracket:.4f} {found!r}", hs.format_upper(found, ".4f"), hs.format_lower(bracket.lower, ".4f"), found)
 """
     space: dict[str, object] = {}
-    printed_bounds.run(
-        code + 'bracket = training.epsilon_bracket(1e-5)\nprint(f"{bracket:.4f} {found!r}")', space, printed
-    )
-    printed_bounds.run(
-        'print(hs.format_upper(found, ".4f"), hs.format_lower(bracket.lower, ".4f"), found)', space, printed
-    )
+    printed_bounds.run(code, space, printed)
     assert printed.faults == []
     for wrong in ('f"{found:.4f}"', '"{:.4f}".format(found)', "round(found, 4)", "found.round(4)"):
         before = len(printed.faults)

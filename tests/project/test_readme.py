@@ -1,4 +1,4 @@
-"""README.md does what it says: its Python block runs, and its commands name files and options that exist."""
+"""README.md does what it says: its commands name files and options that exist; `test_printed_bounds` runs its Python blocks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,6 @@ from hockeystick import federated
 ROOT = Path(__file__).parents[2]
 FEDERATION = {"num_clients": 100, "clip_norm": 1.0, "learning_rate": 0.01, "smoothness": 1.0}  # of the example plan
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
-def test_python_blocks_run(block, capsys):
-    """Every Python block runs and prints numbers."""
-    exec(compile(block, "README.md", "exec"), {})  # noqa: S102, the text is ours
-    assert re.search(r"\d\.\d", capsys.readouterr().out)
 
 
 def test_links_lead_somewhere():
@@ -59,13 +52,6 @@ def test_statement_example():
     shuffled = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=235, epochs=15)
     lower, upper = hs.format_lower(shuffled.lower, ".2f"), hs.format_upper(shuffled.upper, ".2f")
     assert f"Shuffled batches: proven ε ≤ {upper}; with batches of one size at least {lower} in the worst case." in TEXT
-
-
-def test_continuous_integration_runs_the_test_command():
-    """.ci/run takes its command from README.md."""
-    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "<!-- test -->" in script
-    assert "<!-- test -->\n```sh\n" in TEXT
 
 
 @pytest.mark.parametrize(

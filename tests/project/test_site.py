@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, and its links lead somewhere; tests/figures draws what the gallery shows."""
+"""The documentation builds without a warning, its blocks print bounds outward, and its links lead somewhere; tests/figures draws what the gallery shows."""
 
 from __future__ import annotations
 
@@ -42,16 +42,35 @@ class Page(HTMLParser):
         self.targets += [found[name] for name in ("href", "src") if name in found]
 
 
+# Sphinx with every block's numbers compared with what it prints of them: one on its wrong side is a warning of the page.
+BUILD = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+import warnings, executed, printed_bounds, pytest
+from sphinx.cmd.build import main
+run_page = executed.run_page
+def run_watched(app, page, text):
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        printed = printed_bounds.watch(patch)
+        patch.setattr(executed, "run_block", lambda code, name, space: printed_bounds.run(code, space, printed))
+        run_page(app, page, text)
+    for fault in printed.faults:
+        executed.logger.warning(fault, location=page)
+executed.run_page = run_watched
+sys.exit(main(sys.argv[3:]))
+"""
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site as its readers would, all blocks executed, but for the gallery's pictures."""
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
-    command = [sys.executable, "-m", "sphinx", *options, "docs", str(out)]
+    folders = (ROOT / "docs" / "extensions", ROOT / "tests" / "reference")
+    command = [sys.executable, "-c", BUILD, *map(str, folders), *options, "docs", str(out)]
     before = changed_files()
-    processes.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=1800
-    )  # the module of the explorer, too
+    processes.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=1800)
     assert changed_files() == before, "the build of the documentation leaves files in the repository"
     return out
 

@@ -150,11 +150,11 @@ def _hooks(printed: Printed) -> dict[str, Callable[..., Any]]:
     return {"_formatted": formatted, "_method": method, "_round": rounded, "_print": shown}
 
 
-def run(code: str, space: dict[str, Any], printed: Printed) -> None:
-    """Run code in a namespace, and compare what it formats."""
-    tree = ast.fix_missing_locations(_Formats().visit(ast.parse(code)))
+def run(code: str, space: dict[str, Any], printed: Printed, mode: str = "exec") -> None:
+    """Run code in a namespace, and compare what it formats; in the mode "single" the value of an expression is printed."""
+    tree = ast.fix_missing_locations(_Formats().visit(ast.parse(code, mode=mode)))
     space |= _hooks(printed)
-    exec(compile(tree, "<text>", "exec"), space)  # noqa: S102, the text is ours
+    exec(compile(tree, "<text>", mode), space)  # noqa: S102, the text is ours
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> Printed:

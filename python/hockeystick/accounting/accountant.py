@@ -482,7 +482,7 @@ class Accountant(Steps):
         >>> import hockeystick as hs
         >>> rounds = hs.Accountant("replace").compose(hs.Gaussian(10.0), 20)
         >>> print(rounds.statement(1e-6, unit="one patient").splitlines()[3])
-        What is released is (ε, δ)-differentially private with ε = 4.264 at δ = 1e-06, with
+        What is released is (ε, δ)-differentially private with ε = 4.306 at δ = 1e-06, with
         """
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
