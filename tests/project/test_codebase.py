@@ -1,4 +1,4 @@
-"""Checks of the code base itself: style, types, stub, version, generated files, and headers that compile."""
+"""Checks of the code base itself: style, stub, version, generated files, and headers that compile."""
 
 from __future__ import annotations
 
@@ -44,12 +44,6 @@ def test_python_style():
 def test_cpp_style():
     """clang-format has nothing to change."""
     run(tool("clang-format"), "--dry-run", "--Werror", *CPP)
-
-
-@pytest.mark.slow
-def test_types():
-    """The package passes mypy's strict mode."""
-    run(sys.executable, "-m", "mypy", "python/hockeystick")
 
 
 @pytest.mark.slow
@@ -128,7 +122,7 @@ def test_threads_that_ask_first_at_once():
         "[thread.join() for thread in threads]\n"
         "print(len(found))\n"
     )
-    for seed in range(4):
+    for seed in range(2):
         assert run(sys.executable, "-c", code, str(seed)).strip() == "12"
 
 
@@ -159,6 +153,7 @@ def including(headers):
     return "".join(f"#include <{header.relative_to(CORE.parent).as_posix()}>\n" for header in headers)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_headers_compile_together(tmp_path):
     """The headers of all rooms compile in one unit, the last by the alphabet first, without a warning."""
@@ -168,7 +163,7 @@ def test_headers_compile_together(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.share(8, by_day=8)
+@pytest.mark.share(16, by_day=16)
 @needs_compiler
 @pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
 def test_each_header_stands_alone(header, tmp_path):

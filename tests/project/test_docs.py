@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import types
 from pathlib import Path
 
 import pytest
 
 import explorer_page
+from hockeystick.cli import main
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -55,6 +57,20 @@ def test_pages_leave_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         assert re.findall(r"text\n:class: output\n\n(.*)", text[0]) == ["[]", "['out']"]
     assert Path.cwd() == tmp_path
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_plan_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command of the planning page prints the table shown, to the last digit but one."""
+    text = (DOCS / "federated" / "planning.md").read_text(encoding="utf-8")
+    ((command, shown),) = re.findall(r"```console\n\$ hockeystick (.*?[^\\])\n(.*?)```", text, re.DOTALL)
+    assert main(shlex.split(command.replace("\\\n", " "))) == 0
+    tables = [table.splitlines() for table in (capsys.readouterr().out, shown)]
+    assert tables[0][:4] == tables[1][:4]
+    found, expected = ([list(map(float, line.split())) for line in table[4:] if line.strip()] for table in tables)
+    assert len(expected) >= 3
+    for row, known in zip(found, expected, strict=True):
+        assert row == pytest.approx(known, rel=2e-3)
 
 
 def test_snippets_are_tested() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -35,22 +34,3 @@ def marks_of_a_share(item: pytest.Item, every: int, *, by_day: int = 1) -> list[
     if places % every == 0:
         return []
     return [pytest.mark.slow] if places % by_day == 0 else [pytest.mark.slow, AT_NIGHT]
-
-
-def some_quick(cases: Iterable[Any], every: int) -> list[Any]:
-    """Return the cases of a table, all marked slow but the first and those `every` further on.
-
-    Where kinds take turns in the table, an `every` that is coprime to their number leaves each kind in the first stage.
-    """
-    return [case if k % every == 0 else _slow(case) for k, case in enumerate(cases)]
-
-
-def all_but_slow(cases: Iterable[Any], *slow: Any) -> list[Any]:
-    """Return the cases of a table, those named marked slow."""
-    table = list(cases)
-    assert all(case in table for case in slow), "a name is of no case"
-    return [_slow(case) if case in slow else case for case in table]
-
-
-def _slow(case: Any) -> Any:
-    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
