@@ -104,6 +104,7 @@ def test_truncated_samples_leak_no_more_than_upstream_says():
     assert special.get_epsilon(1e-6) <= replaced.get_epsilon(1e-6)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
 @pytest.mark.parametrize(
     "event",

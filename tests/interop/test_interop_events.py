@@ -10,34 +10,16 @@ import mpmath
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 import refused_calls
 from finite_laws import exponential, larger_hockey_stick, permute_and_flip, renyi
 from hockeystick.interop import events, sampled_concentrated
 
-FIELDS = {
-    "GaussianDpEvent": "noise_multiplier",
-    "LaplaceDpEvent": "noise_multiplier",
-    "RandomizedResponseDpEvent": "noise_parameter num_buckets",
-    "EpsilonDeltaDpEvent": "epsilon delta",
-    "ZCDpEvent": "rho xi",
-    "DiscreteGaussianDpEvent": "sigma sensitivity dimension",
-    "ExponentialMechanismDpEvent": "epsilon",
-    "PermuteAndFlipDpEvent": "epsilon",
-    "RepeatAndSelectDpEvent": "event mean shape",
-    "SampledWithoutReplacementDpEvent": "source_dataset_size sample_size event",
-    "TruncatedSubsampledGaussianDpEvent": "dataset_size sampling_probability truncated_batch_size noise_multiplier",
-    "PoissonSampledDpEvent": "sampling_probability event",
-    "SelfComposedDpEvent": "event count",
-    "ComposedDpEvent": "events",
-    "NonPrivateDpEvent": "",
-    "NoOpDpEvent": "",
-}
-
 
 def event(name, *values):
     """Return what `to_named_tuple` gives of an event."""
-    return namedtuple("Event", f"class_name {FIELDS[name]}")(name, *values)  # noqa: PYI024, fields by name
+    return namedtuple("Event", ["class_name", *events._READERS[name][0]])(name, *values)  # noqa: PYI024, fields by name
 
 
 def accountant(*parts, relation="add_or_remove"):
@@ -166,6 +148,7 @@ def test_searches_of_several_releases_are_searches_of_all_of_them():
 # what is known by its Renyi divergences
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("rho", "xi"), [(0.1, 0.0), (0.1, 0.3), (1e-4, 0.02), (0.0, 0.5), (3.0, 1.0)])
 def test_concentrated_events_have_the_best_conversion(rho, xi):
     """Epsilon is that of the best order of Proposition 12 of Canonne, Kamath and Steinke, rounded up."""
@@ -179,6 +162,7 @@ def test_concentrated_events_have_the_best_conversion(rho, xi):
         assert least * (1 - 1e-4) <= spent.epsilon(1e-6) <= least * (1 + 2e-3)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("rate", "rho"), [(0.01, 0.5), (0.1, 0.03), (0.5, 0.06), (0.9, 1.0), (1e-5, 2.0)])
 def test_samples_of_concentrated_mechanisms_bound_sampled_noise(rate, rho):
     """Gaussian noise of this rho has, at integer orders, the moments of the bound for removing a record."""
@@ -201,7 +185,7 @@ def test_samples_of_concentrated_mechanisms_bound_all_pairs():
     """Random pairs of two or three outcomes, as concentrated as they are: neither direction of their sample exceeds the bound."""
     random = np.random.default_rng(3)
     grid = np.concatenate([1 + np.geomspace(1e-6, 1.0, 40), np.arange(2.0, 200.0), np.geomspace(200.0, 1e6, 200)])
-    for _ in range(25):
+    for _ in range(effort.at_night(25, by_day=8)):
         p, q = (
             law / law.sum()
             for law in np.exp(random.normal(0, random.choice([0.1, 1.0, 3.0]), (2, random.integers(2, 4))))

@@ -26,8 +26,7 @@ from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.privacy_curve import CHUNK, false_negative_bounds, refine, true_positive_bounds
-from hockeystick.interop.event_noise import NON_PRIVATE, Relation
-from hockeystick.interop.events import UnsupportedEvent, adjacency_of, steps_of
+from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
 
 NEED = 'hockeystick.interop.dp_accounting needs dp_accounting: pip install ".[dp-accounting]" in a clone'

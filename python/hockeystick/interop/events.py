@@ -13,27 +13,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from hockeystick._checks import count_scalar
+from hockeystick._checks import count_scalar, non_negative_scalar, positive_scalar
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.zcdp import zcdp_rho
-from hockeystick.interop import event_noise
-from hockeystick.interop.event_noise import NON_PRIVATE, Relation, Steps
+from hockeystick.correlated_noise import tree_sensitivity
 from hockeystick.interop.sampled_concentrated import poisson_sampled
 from hockeystick.mechanisms import (
+    ApproximateDP,
     Composed,
+    Discrete,
+    DiscreteGaussian,
+    DiscreteGaussianVector,
+    DiscreteLaplace,
+    ExponentialMechanism,
     FixedSizeSampled,
     Gaussian,
     Laplace,
+    MixtureOfGaussians,
+    PermuteAndFlip,
     PoissonSampled,
     PrivateSelection,
+    RandomizedResponse,
+    TruncatedPoissonSampled,
     ZeroConcentratedDP,
 )
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["UnsupportedEvent", "accountant_of", "steps_of"]
+
+Relation: TypeAlias = Literal["add_or_remove", "replace", "replace_special"]
+Steps: TypeAlias = list[tuple[Mechanism, int]]
+
+NON_PRIVATE = ApproximateDP(0.0, 1.0)  # delta is 1 at every epsilon
 
 
 class UnsupportedEvent(ValueError):
@@ -159,14 +173,20 @@ def _composed(relation: Relation, events: Sequence[Any]) -> Steps:
     return [step for event in events for step in steps_of(event, relation)]
 
 
+def _inner(event: Any, relation: Relation) -> tuple[Steps, bool]:
+    """Return what is sampled or searched, and whether that is nothing, or not private: so is its sample, then."""
+    steps = steps_of(event, relation)
+    if NON_PRIVATE in dict(steps):
+        return [(NON_PRIVATE, 1)], True
+    return steps, not steps
+
+
 def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Steps:
-    inner = steps_of(event, relation)
-    if sampling_probability == 0 or not inner:
+    inner, is_plain = _inner(event, relation)
+    if sampling_probability == 0:
         return []
-    if sampling_probability == 1:
+    if sampling_probability == 1 or is_plain:
         return inner
-    if NON_PRIVATE in dict(inner):
-        return [(NON_PRIVATE, 1)]
     if any(isinstance(mechanism, ZeroConcentratedDP) for mechanism, _ in inner):
         together = _concentrated(relation, inner)
         return [(poisson_sampled(together.rho, sampling_probability, together.xi), 1)]
@@ -200,14 +220,11 @@ def _fixed_size(
     if relation == "replace_special":
         msg = "a batch of fixed size has no pair for a special record, which takes a place in it"
         raise ValueError(msg)
-    inner = steps_of(event, "replace")
-    if not inner or (
-        count_scalar("sample_size", sample_size, 0) == 0 and count_scalar("source_dataset_size", source_dataset_size)
-    ):
+    inner, is_plain = _inner(event, "replace")
+    empty = inner and count_scalar("sample_size", sample_size, 0) == 0
+    if empty and count_scalar("source_dataset_size", source_dataset_size):
         return []
-    if NON_PRIVATE in dict(inner):
-        return [(NON_PRIVATE, 1)]
-    return [(FixedSizeSampled(_one(inner), source_dataset_size, sample_size, replacement), 1)]
+    return inner if is_plain else [(FixedSizeSampled(_one(inner), source_dataset_size, sample_size, replacement), 1)]
 
 
 def _with_replacement(relation: Relation, source_dataset_size: int, sample_size: int, event: Any) -> Steps:
@@ -216,11 +233,9 @@ def _with_replacement(relation: Relation, source_dataset_size: int, sample_size:
 
 def _repeat_and_select(relation: Relation, event: Any, mean: float, shape: float) -> Steps:
     """Read a search: the best of a random number of runs, Poisson if the shape is infinite."""
-    inner = steps_of(event, relation)
-    if not inner:
-        return []
-    if NON_PRIVATE in dict(inner):
-        return [(NON_PRIVATE, 1)]
+    inner, is_plain = _inner(event, relation)
+    if is_plain:
+        return inner
     run, count = inner[0] if len(inner) == 1 else (_one(inner), 1)
     return [(PrivateSelection(run, count, mean, None if shape == math.inf else shape), 1)]
 
@@ -235,26 +250,140 @@ def _one(steps: Steps) -> Mechanism:
     return Gaussian(DOWN / shift)  # less noise than rounding may have added
 
 
+def _unless(open_book: bool, kind: Callable[..., Mechanism], *arguments: Any) -> Steps:
+    """Return one step of a mechanism, unless its arguments say that it is not private at all."""
+    return [(NON_PRIVATE if open_book else kind(*arguments), 1)]
+
+
+def _choice(kind: Callable[[float], Mechanism], epsilon: float) -> Steps:
+    return [] if epsilon == 0 else _unless(epsilon == math.inf, kind, epsilon)
+
+
+def _discrete_gaussian(relation: Relation, sigma: float, sensitivity: float, dimension: int | None) -> Steps:
+    """Read discrete Gaussian noise on one integer, or on a vector of integers; where it cannot move, or sigma is beyond our domain, by its rho.
+
+    In these cases coordinate j moves by s_j, and its divergence of order a is at most a s_j^2/(2 sigma^2) (Canonne,
+    Kamath and Steinke 2020, Proposition 5). Divergences of independent coordinates add up to a times |s|^2/(2 sigma^2).
+    """
+    sensitivity = non_negative_scalar("sensitivity", sensitivity)
+    dimension = None if dimension is None else count_scalar("dimension", dimension)
+    if sensitivity == 0.0:
+        return []
+    if sigma == 0:
+        return [(NON_PRIVATE, 1)]
+    if dimension == 1 and sensitivity.is_integer():
+        return [(DiscreteGaussian(sigma, int(sensitivity)), 1)]
+    if 1.0 <= sensitivity <= 1e9 and 1e-3 <= sigma <= 1e5:
+        return [(DiscreteGaussianVector(sigma, sensitivity, dimension), 1)]
+    moved = (2.0 if relation == "replace" else 1.0) * sensitivity / positive_scalar("sigma", sigma)
+    return _by_rho(math.nextafter(0.5 * moved * moved * UP, math.inf), 0.0)
+
+
+def _by_rho(rho: float, xi: float) -> Steps:
+    """Read a bound xi + rho a of the Renyi divergences of all orders a."""
+    if math.inf in (rho, xi):
+        return [(NON_PRIVATE, 1)]
+    return [(ZeroConcentratedDP(rho, xi), 1)] if rho != 0 or xi != 0 else []
+
+
+def _mixture(
+    relation: Relation, standard_deviation: float, sensitivities: Sequence[float], sampling_probs: Sequence[float]
+) -> Steps:
+    """Read a mixture of Gaussians."""
+    if relation == "replace":
+        msg = (
+            "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL`: the event says what one record adds to a "
+            "sum, not how two that are exchanged are sampled"
+        )
+        raise ValueError(msg)
+    if not any(sensitivities):
+        return []
+    return _unless(standard_deviation == 0, MixtureOfGaussians, standard_deviation, sensitivities, sampling_probs)
+
+
+def _truncated(
+    relation: Relation,
+    dataset_size: int,
+    sampling_probability: float,
+    truncated_batch_size: int,
+    noise_multiplier: float,
+) -> Steps:
+    """Read Gaussian noise on truncated Poisson samples."""
+    if sampling_probability == 0 or count_scalar("truncated_batch_size", truncated_batch_size, 0) == 0:
+        return []
+    if noise_multiplier == 0:
+        return [(NON_PRIVATE, 1)]
+    noise = Gaussian(noise_multiplier)
+    zeroed_out = relation == "replace_special"  # a special record that is sampled takes a place in the batch
+    step = TruncatedPoissonSampled(noise, dataset_size, sampling_probability, truncated_batch_size, zeroed_out)
+    return [(step, 1)]
+
+
+def _tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequence[int]) -> Steps:
+    """Read tree aggregation over one epoch."""
+    if relation == "add_or_remove":
+        msg = "a record more would move the others to other steps"
+        raise ValueError(msg)
+    longest = max(step_counts, default=0) if isinstance(step_counts, Sequence) else step_counts
+    if longest == 0:
+        return []
+    sensitivity = tree_sensitivity(longest, participation="single")  # the record is in one tree of the epoch
+    return [(NON_PRIVATE if noise_multiplier == 0 else sensitivity.mechanism(noise_multiplier).mechanism, 1)]
+
+
+def _randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:
+    """Read randomised response; a special record answers uniformly."""
+    if relation == "add_or_remove":
+        msg = "neighboring_relation must be `REPLACE_ONE` or `REPLACE_SPECIAL`: a response is replaced, not added or removed"
+        raise ValueError(msg)
+    if num_buckets == 1:
+        return []
+    response = RandomizedResponse(noise_parameter, num_buckets)
+    if relation != "replace_special":
+        return [(response, 1)]
+    other = response.noise_parameter / response.num_buckets  # the special record answers uniformly
+    rest = 1.0 / response.num_buckets
+    answer = Discrete([1.0 - (num_buckets - 1) * other, (num_buckets - 1) * other], [rest, 1.0 - rest])
+    return [(answer, 1)]
+
+
+def _permute_and_flip(relation: Relation, epsilon: float) -> Steps:
+    """Read permute-and-flip, whose curve is that of Laplace noise at distance epsilon."""
+    if relation == "replace":
+        msg = (
+            "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL`: epsilon is taken for one relation, and as "
+            "dp_accounting's two accountants differ about replacement, the event does not say whether it is doubled there"
+        )
+        raise ValueError(msg)
+    return _choice(PermuteAndFlip, epsilon)
+
+
 Reader: TypeAlias = tuple[tuple[str, ...], Callable[..., Steps]]
 _READERS: dict[str, Reader] = {
     "NoOpDpEvent": ((), lambda _: []),
     "NonPrivateDpEvent": ((), lambda _: [(NON_PRIVATE, 1)]),
-    "GaussianDpEvent": (("noise_multiplier",), event_noise.noise(Gaussian)),
-    "LaplaceDpEvent": (("noise_multiplier",), event_noise.noise(Laplace)),
-    "DiscreteLaplaceDpEvent": (("noise_parameter", "sensitivity"), event_noise.discrete_laplace),
-    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), event_noise.mixture),
+    "GaussianDpEvent": (("noise_multiplier",), lambda _, noise: _unless(noise == 0, Gaussian, noise)),
+    "LaplaceDpEvent": (("noise_multiplier",), lambda _, noise: _unless(noise == 0, Laplace, noise)),
+    "DiscreteLaplaceDpEvent": (
+        ("noise_parameter", "sensitivity"),
+        lambda _, a, moved: _unless(a == 0, DiscreteLaplace, a, moved),
+    ),
+    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), _mixture),
     "TruncatedSubsampledGaussianDpEvent": (
         ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
-        event_noise.truncated,
+        _truncated,
     ),
-    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), event_noise.randomized_response),
-    "EpsilonDeltaDpEvent": (("epsilon", "delta"), event_noise.approximate),
-    "ZCDpEvent": (("rho", "xi"), event_noise.concentrated),
-    "DiscreteGaussianDpEvent": (("sigma", "sensitivity", "dimension"), event_noise.discrete_gaussian),
-    "ExponentialMechanismDpEvent": (("epsilon",), event_noise.exponential),
-    "PermuteAndFlipDpEvent": (("epsilon",), event_noise.permute_and_flip),
+    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), _randomized_response),
+    "EpsilonDeltaDpEvent": (
+        ("epsilon", "delta"),
+        lambda _, eps, delta: _unless(eps == math.inf or delta == 1, ApproximateDP, eps, delta),
+    ),
+    "ZCDpEvent": (("rho", "xi"), lambda _, rho, xi: _by_rho(rho, xi)),
+    "DiscreteGaussianDpEvent": (("sigma", "sensitivity", "dimension"), _discrete_gaussian),
+    "ExponentialMechanismDpEvent": (("epsilon",), lambda _, epsilon: _choice(ExponentialMechanism, epsilon)),
+    "PermuteAndFlipDpEvent": (("epsilon",), _permute_and_flip),
     "RepeatAndSelectDpEvent": (("event", "mean", "shape"), _repeat_and_select),
-    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), event_noise.tree),
+    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), _tree),
     "SelfComposedDpEvent": (("event", "count"), _repeated),
     "ComposedDpEvent": (("events",), _composed),
     "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),
