@@ -63,19 +63,18 @@ def test_at_most_eight_lines_with_their_own_markers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "reason"),
-    [(["nobody"], "names must be among one, empty, not 'nobody'"), (["empty"], "'empty' does not: a reason")],
+    ("curves", "names", "reason"),
+    [
+        (["one", "empty"], ["nobody"], "names must be among one, empty, not 'nobody'"),
+        (["one", "empty"], ["empty"], "'empty' does not: a reason"),
+        (["empty"], None, "found must have an analysis"),
+    ],
 )
-def test_names_that_do_not_fit(names: list[str], reason: str) -> None:
-    """A name that does not exist, or has no values, is refused with the reason."""
+def test_names_that_do_not_fit(curves: list[str], names: list[str] | None, reason: str) -> None:
+    """A name that does not exist, or has no values, is refused with the reason; without any curve there is no picture."""
+    values = {"one": [1.0, 2.0, 3.0], "empty": [np.nan] * 3}
     with pytest.raises(ValueError, match=reason):
-        plot.analyses(found(one=[1.0, 2.0, 3.0], empty=[np.nan] * 3), names=names)
-
-
-def test_nothing_to_draw() -> None:
-    """Without any curve there is no picture."""
-    with pytest.raises(ValueError, match="found must have an analysis"):
-        plot.analyses(found(empty=[np.nan] * 3))
+        plot.analyses(found(**{name: values[name] for name in curves}), names=names)
 
 
 @pytest.mark.slow

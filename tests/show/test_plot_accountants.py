@@ -52,56 +52,21 @@ def test_trade_off():
     assert Decimal(advantage) / 100 >= Decimal(TRAINING.advantage())
 
 
+WORDS = ["--records", "1000", "--batch-size", "10", "--epochs", "2", "--noise-multiplier", "1"]
+
+
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["epsilon", "profile", "trade-off"])
 def test_command(kind, tmp_path, capsys):
     """The command writes the picture and its name."""
-    words = [
-        "--records",
-        "1000",
-        "--batch-size",
-        "10",
-        "--epochs",
-        "2",
-        "--noise-multiplier",
-        "1",
-        "-o",
-        str(tmp_path / "p.svg"),
-    ]
-    assert cli.main(["plot", kind, *words]) == 0
+    assert cli.main(["plot", kind, *WORDS, "-o", str(tmp_path / "p.svg")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'p.svg'}\n"
     assert (tmp_path / "p.svg").stat().st_size > 1000
 
 
 def test_command_refuses_steps_of_shuffled_batches(capsys):
     """Shuffled batches have no epsilon after a step."""
-    words = [
-        "--records",
-        "1000",
-        "--batch-size",
-        "10",
-        "--epochs",
-        "2",
-        "--noise-multiplier",
-        "1",
-        "--sampling",
-        "shuffled",
-    ]
     with pytest.raises(SystemExit) as end:
-        cli.main(["plot", "epsilon", *words])
+        cli.main(["plot", "epsilon", *WORDS, "--sampling", "shuffled"])
     assert end.value.code == 2
     assert "only after a pass" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda: plot.trade_off({}), "accountants must hold one"),
-        (lambda: plot.trade_off(hs.Accountant()), "the number of steps of accountants['training']"),
-        (lambda: plot.epsilon_over_steps(TRAINING, delta=2.0), "delta must"),
-        (lambda: plot.privacy_profile(TRAINING, largest=-1.0), "largest must be positive and finite"),
-    ],
-)
-def test_refused(call, told):
-    """Bad input is named."""
-    with pytest.raises(ValueError, match=re.escape(told)):
-        call()

@@ -75,6 +75,14 @@ def browse(page: Path, *options: str) -> str:
 
 
 @pytest.fixture(scope="module")
+def theta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the sweep of theta once."""
+    out = tmp_path_factory.mktemp("theta")
+    run(THETA, out)
+    return out
+
+
+@pytest.fixture(scope="module")
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the report of a sweep of DP-SGD with refused cells, of which the second part of four is lost."""
     out = tmp_path_factory.mktemp("sweep")
@@ -169,10 +177,9 @@ def test_nothing_is_there_yet(tmp_path: Path) -> None:
     assert "Incomplete: 120 of 120 cells are missing." in text(report_sweep(tmp_path))
 
 
-def test_page_loads_nothing_and_runs_nothing(tmp_path: Path) -> None:
+def test_page_loads_nothing_and_runs_nothing(theta: Path) -> None:
     """No tag of the page refers to a file or a site, and texts of the plan are texts."""
-    run(THETA, tmp_path)
-    page = report_sweep(tmp_path).read_text(encoding="utf-8")
+    page = report_sweep(theta).read_text(encoding="utf-8")
     tags = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
     tags = re.sub(r"(<style\b[^>]*>).*?</style>", r"\1", tags, flags=re.DOTALL)
     assert not re.search(r"<link\b|<img\b|\bsrc=|\bhref=", tags)
@@ -257,14 +264,13 @@ def test_hover(probed: dict[str, Any]) -> None:
     )
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command(theta: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command writes the page and prints its path; a wrong axis is one line and exit code 2."""
-    run(THETA, tmp_path)
-    assert main(["sweep", "report", str(tmp_path), "--x", "r"]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / '_views/report.html'}\n"
-    assert main(["sweep", "report", str(tmp_path), "--x", "sigma"]) == 2
+    assert main(["sweep", "report", str(theta), "--x", "r"]) == 0
+    assert capsys.readouterr().out == f"{theta / '_views/report.html'}\n"
+    assert main(["sweep", "report", str(theta), "--x", "sigma"]) == 2
     assert capsys.readouterr().err.startswith("hockeystick sweep: x must be a numeric axis")
-    assert run(THETA, tmp_path).computed_rows == 0  # the page does not disturb the sweep
+    assert run(THETA, theta).computed_rows == 0  # the page does not disturb the sweep
 
 
 def test_table_at_a_url(tmp_path: Path) -> None:

@@ -205,12 +205,9 @@ def plot_sweep(
     folder = Path(out)
     plan = parse(read_manifest(folder)["plan"])
     outputs = [output.column for output in plan.outputs]
-    if value is not None and value not in outputs:
-        message = f"value must be an output of the sweep, of {', '.join(outputs)}, not {value}"
-        raise ValueError(message)
-    if format not in ("png", "svg"):
-        message = f"format must be png or svg, not {format}"
-        raise ValueError(message)
+    choice("format", format, ("png", "svg"))
+    if value is not None:
+        choice("value", value, outputs)
     if budget is not None:
         scalar("budget", budget, math.isfinite, "be finite")
     figures = figures_of(choose(plan, x, y, slices), folder, [value] if value else outputs, budget)

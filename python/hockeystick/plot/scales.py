@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,6 +39,12 @@ class Scale:
         middle = (at[1:] + at[:-1]) / 2
         edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
         return np.exp(edges) if self.log else edges
+
+
+def same_bound(functions: Mapping[str, str], name: str, tables: Mapping[str, Array]) -> Array:
+    """Return all values of one bound: certified and as published it has one scale, which shows how far these are apart."""
+    last = {column: function.rpartition(".")[2] for column, function in functions.items()}
+    return np.concatenate([values.ravel() for other, values in tables.items() if last[other] == last[name]])
 
 
 def is_wide(values: Array) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots
-from hockeystick.plot.scales import FEW, Array, Scale, is_geometric
+from hockeystick.plot.scales import FEW, Scale, is_geometric, same_bound
 from hockeystick.sweep.functions import printer, status, unit_of_argument, unit_of_value, with_unit
 from hockeystick.sweep.plan import Output
 from hockeystick.sweep.view import Drawn, View
@@ -22,6 +20,7 @@ def figures_of(view: View, folder: Path, outputs: list[str], budget: float | Non
     across = _drawn_scale(view, view.x)
     titles = [panel.title for panel in view.panels]
     tables = {name: view.values(folder, name) for name in outputs}
+    functions = {name: _output(view, name).function.name for name in outputs}
     if view.y is None:
         series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
         name = outputs[0] if len(outputs) == 1 else "outputs"
@@ -37,19 +36,12 @@ def figures_of(view: View, folder: Path, outputs: list[str], budget: float | Non
             label=_output_label(view, name),
             panel_titles=titles,
             title=_title(view, [name], budget),
-            printed=printer(_output(view, name).function.name),
-            colours=Colours.of(_same_bound(view, name, tables)),
+            printed=printer(functions[name]),
+            colours=Colours.of(same_bound(functions, name, tables)),
             budget=budget,
         )
         for name, values in tables.items()
     }
-
-
-def _same_bound(view: View, name: str, tables: dict[str, Array]) -> Array:
-    """Return all values of one bound: certified and as published it has one scale, which shows how far these are apart."""
-    last = _output(view, name).function.name.rpartition(".")[2]
-    same = [values for other, values in tables.items() if _output(view, other).function.name.rpartition(".")[2] == last]
-    return np.concatenate([values.ravel() for values in same])
 
 
 def _title(view: View, outputs: list[str], budget: float | None) -> str:

@@ -154,26 +154,20 @@ def _pictures(sample: Sample) -> list[dict[str, str]]:
     from hockeystick.sweep.functions import status  # noqa: PLC0415
 
     labels = {output.column: status(output.function.name) for output in sample.choice.plan.outputs}
+    said = {name: name if name == label else f"{name}: {label}" for name, label in labels.items()}
+    pictures, cut = (
+        {said[name]: values for name, values in sample.outputs.items()},
+        " All values below {} have the darkest colour.",
+    )
     if sample.choice.y is None:
-        least = floor(np.concatenate(list(sample.outputs.values())))
-        cut = "" if least is None else f" Values below {format_lower(least, '.3g')} are not drawn."
-        return [
-            {
-                "name": "picture-0",
-                "caption": ", ".join(_said(name, label) for name, label in labels.items()) + f".{cut}",
-            }
-        ]
+        everything = np.concatenate(list(sample.outputs.values()))
+        pictures, cut = {", ".join(said.values()): everything}, " Values below {} are not drawn."
     rows = []
-    for number, (name, label) in enumerate(labels.items()):
-        least = floor(sample.outputs[name])
-        darkest = "" if least is None else f" All values below {format_lower(least, '.3g')} have the darkest colour."
-        rows.append({"name": f"picture-{number}", "caption": f"{_said(name, label)}.{darkest}"})
+    for number, (text, values) in enumerate(pictures.items()):
+        least = floor(values)
+        below = "" if least is None else cut.format(format_lower(least, ".3g"))
+        rows.append({"name": f"picture-{number}", "caption": f"{text}.{below}"})
     return rows
-
-
-def _said(name: str, label: str) -> str:
-    """Return a column's name and what it is worth, once if they are the same."""
-    return name if name == label else f"{name}: {label}"
 
 
 def _shown(choice: Choice) -> str:

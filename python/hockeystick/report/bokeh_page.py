@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick._numeric.printing import format_upper
-from hockeystick.plot.scales import Array, Scale, is_geometric, is_wide, value_ends
+from hockeystick.plot.scales import FEW, Array, Scale, is_geometric, is_wide, same_bound, value_ends
 from hockeystick.sweep.functions import printer, unit_of_argument, unit_of_value, with_unit
 from hockeystick.sweep.plan import Plan
 from hockeystick.sweep.view import Choice, Drawn, Sample
@@ -42,7 +42,6 @@ except ImportError as missing:
 
 COLOURS = "Cividis256"  # its lightness rises steadily, so that a grey print says the same
 LINES = ("#1f77b4", "#d95f02", "#7570b3", "#1b9e77", "#a6761d", "#888888")
-FEW = 8  # so many values along an axis get a tick each, and along a line a mark
 DASHES = ("solid", "dashed", "dotdash", "dotted")
 MAX_LISTED = 12  # values in a drop-down list; more are on a slider
 SELECT_STYLE = """
@@ -214,7 +213,9 @@ def _hover(rows: list[tuple[str, str, str]], **options: Any) -> HoverTool:
 
 def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) -> Any:
     """Draw one output over two arguments; the colours are those of all slices."""
-    choice, values = sample.choice, _same_bound(sample, name)
+    choice = sample.choice
+    functions = {output.column: output.function.name for output in choice.plan.outputs}
+    values = same_bound(functions, name, sample.outputs)
     y, log = scale(choice, drawn), is_wide(values)
     least, greatest = value_ends(values, log)
     if least == greatest:
@@ -234,8 +235,7 @@ def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) 
         hatch_scale=8,
     )
     picture.x_range.range_padding = picture.y_range.range_padding = 0
-    output = next(output for output in choice.plan.outputs if output.column == name)
-    title = with_unit(name, unit_of_value(output.function.name))
+    title = with_unit(name, unit_of_value(functions[name]))
     bar = ColorBar(color_mapper=mapper, title=title, title_text_font_style="normal", background_fill_color=None)
     picture.add_layout(bar, "right")
     if f"{name} short" in shown.data:
@@ -244,12 +244,6 @@ def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) 
         picture.text("x", "y", f"{name} short", source=shown, **style)
     picture.add_tools(_hover([*_where(choice), (name, f"{name} text", "")], renderers=[picture.renderers[0]]))
     return picture
-
-
-def _same_bound(sample: Sample, name: str) -> Array:
-    """Return all values of one bound, certified and as published: they have one scale, which shows how far they are apart."""
-    functions = {output.column: output.function.name.rpartition(".")[2] for output in sample.choice.plan.outputs}
-    return np.concatenate([values for other, values in sample.outputs.items() if functions[other] == functions[name]])
 
 
 def _where(choice: Choice) -> Iterator[tuple[str, str, str]]:
