@@ -84,11 +84,6 @@ class Handle:
         self.library.hs_accountant_destroy(self.pointer)
 
 
-def overlaps(found, ours, width=2e-3):
-    """Say whether two certified brackets have a common point, and the found one is about as narrow."""
-    return found[0] <= ours.upper and ours.lower <= found[1] <= max(ours.upper * (1 + width), ours.upper + 1e-9)
-
-
 def test_versions(library):
     """The library is the package's."""
     assert library.hs_abi_version() == 1
@@ -140,7 +135,7 @@ CASES = [
     ("adjacency", "steps"), CASES, ids=lambda case: None if isinstance(case, int) else f"{len(case)}"
 )
 def test_accountant(library, adjacency, steps):
-    """Brackets overlap those of the package, and are about as narrow."""
+    """Brackets have the bits of the package's."""
     handle, ours = Handle(library, adjacency), hs.Accountant("replace" if adjacency else "add_or_remove")
     for kind, arguments, mechanism in steps:
         if kind == "discrete":
@@ -149,13 +144,11 @@ def test_accountant(library, adjacency, steps):
         else:
             handle.compose(kind, *arguments)
         ours.compose(mechanism, arguments[-1])
-    for found, eps in zip(handle.ask("delta", 0.0, 0.5, 2.0, math.inf), (0.0, 0.5, 2.0, math.inf), strict=True):
-        assert overlaps(found, ours.delta_bracket(eps)), eps
-    for found, delta in zip(handle.ask("epsilon", 1e-9, 1e-5, 0.3), (1e-9, 1e-5, 0.3), strict=True):
-        bracket = ours.epsilon_bracket(delta)
-        assert (
-            found[0] == found[1] == math.inf == bracket.lower if bracket.lower == math.inf else overlaps(found, bracket)
-        )
+    for kind, bracket_of, values in (
+        ("delta", ours.delta_bracket, (0.0, 0.5, 2.0, math.inf)),
+        ("epsilon", ours.epsilon_bracket, (1e-9, 1e-5, 0.3)),
+    ):
+        assert handle.ask(kind, *values) == [bracket_of(value)[:2] for value in values]
 
 
 def test_bounds_without_composing(library):
@@ -179,7 +172,7 @@ def test_dpsgd(library):
     assert noise.value == pytest.approx(float(hs.dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5)), rel=1e-6)
 
 
-SHUFFLED = [(0.5, 1000, 1), (1.0, 7, 3), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1), (2000.0, 2, 1), (0.3, 10**6, 1)]
+SHUFFLED = [(1.0, 7, 3), (0.5, 1000, 1), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1), (2000.0, 2, 1), (0.3, 10**6, 1)]
 
 
 @pytest.mark.share(7)

@@ -67,6 +67,7 @@ def test_federated_averaging_of_equal_rounds(library, code):
             assert found == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("code", range(4))
 def test_federated_averaging_is_the_packages(library, code):
     """Every schedule with and without a diameter gives Python's mu; 144 cells."""

@@ -23,14 +23,18 @@ def points(name):
     return POINTS.get(name, [0.7] if name in UNARY else [1.0, 0.8])
 
 
-@pytest.mark.parametrize("name", [*UNARY, *BINARY])
-def test_capsules(name):
-    """A capsule is named by its C signature and holds the function that the ufunc is."""
-    signature = b"double (double)" if name in UNARY else b"double (double, double)"
+def capsule(name, signature, *types):
+    """Return the function of a capsule, which is named by its C signature."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    address = pointer(kernels.__pyx_capi__[name], signature)
-    function = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * len(points(name)))(address)
+    return ctypes.CFUNCTYPE(*types)(pointer(kernels.__pyx_capi__[name], signature))
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_capsules(name):
+    """A capsule holds the function that the ufunc is."""
+    signature = b"double (double)" if name in UNARY else b"double (double, double)"
+    function = capsule(name, signature, ctypes.c_double, *[ctypes.c_double] * len(points(name)))
     assert function(*points(name)) == pytest.approx(float(getattr(hs, name)(*points(name))), rel=1e-14)
     assert math.isnan(function(*[math.nan] * len(points(name))))
 
@@ -48,28 +52,11 @@ def test_numba():
     """Inside njit, on numbers and on arrays, in parallel too, each kernel gives what it gives outside."""
     numba = pytest.importorskip("numba")
 
-    @numba.njit
-    def scalars(x, y):
-        return (
-            hs.theta(x, y),
-            hs.log_theta(x, y),
-            hs.laplace_theta(x, y),
-            hs.theta_inverse(x, 0.01),
-            hs.q(x),
-            hs.log_q(y),
-        )
+    def kernels_of(x, y):
+        return hs.theta(x, y), hs.log_theta(x, y), hs.laplace_theta(x, y), hs.theta_inverse(x, 0.01), hs.q(x)
 
-    assert scalars(1.0, 0.8) == pytest.approx(
-        [
-            hs.theta(1.0, 0.8),
-            hs.log_theta(1.0, 0.8),
-            hs.laplace_theta(1.0, 0.8),
-            hs.theta_inverse(1.0, 0.01),
-            hs.q(1.0),
-            hs.log_q(0.8),
-        ],
-        rel=1e-14,
-    )
+    scalars = numba.njit(kernels_of)
+    assert scalars(1.0, 0.8) == pytest.approx(kernels_of(1.0, 0.8), rel=1e-14)
     assert scalars(1, 2)[0] == pytest.approx(float(hs.theta(1.0, 2.0)), rel=1e-14)  # integers are converted
 
     @numba.njit(parallel=True)
@@ -79,14 +66,11 @@ def test_numba():
             total += hs.theta(eps[i], r)
         return total
 
-    @numba.njit
     def arrays(eps, r, p):
-        return hs.theta(eps, r), hs.q_inv(p), hs.gaussian_epsilon(r, p)
+        return hs.theta(eps, r), hs.q_inv(p), hs.gaussian_epsilon(r, p), hs.log_q(p)
 
     eps, r, p = np.linspace(0, 5, 50), np.linspace(0.1, 2, 3)[:, None], np.array([1e-6, 0.1, 0.4])
-    for ours, outside in zip(
-        arrays(eps, r, p), (hs.theta(eps, r), hs.q_inv(p), hs.gaussian_epsilon(r, p)), strict=True
-    ):
+    for ours, outside in zip(numba.njit(arrays)(eps, r, p), arrays(eps, r, p), strict=True):
         assert ours.shape == outside.shape
         assert ours == pytest.approx(outside, rel=1e-13)
     assert loop(eps, 1.0) == pytest.approx(hs.theta(eps, 1.0).sum(), rel=1e-13)
@@ -97,10 +81,7 @@ def test_batch_capsules(name):
     """The batch form writes what the ufunc gives, bit for bit."""
     inputs = [np.linspace(0.05, 0.95, 37) for _ in points(name)]
     signature = b"void (" + b"double const *, " * len(inputs) + b"double *, size_t)"
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    address = pointer(kernels.__pyx_capi__[f"{name}_batch"], signature)
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(inputs) + 1), ctypes.c_size_t)(address)
+    function = capsule(f"{name}_batch", signature, None, *[ctypes.c_void_p] * (len(inputs) + 1), ctypes.c_size_t)
     out = np.empty(37)
     function(*(x.ctypes.data for x in inputs), out.ctypes.data, 37)
     assert out.tolist() == getattr(hs, name)(*inputs).tolist()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -63,14 +61,3 @@ def test_bad_input_is_named():
     """An error names the argument, its value and its domain."""
     with pytest.raises(ValueError, match=r"mu\[1\] must be non-negative, not -2.0"):
         hs.gdp_delta([1.0, -2.0], 1.0)
-
-
-def test_sub_modules_are_loaded_when_asked_for():
-    """Importing the library loads none of the large sub-modules; using one by its name does."""
-    code = (
-        "import sys, hockeystick as hs; print('hockeystick.isrl' in sys.modules, hs.isrl.__name__, 'isrl' in dir(hs))"
-    )
-    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
-    assert result.stdout.split() == ["False", "hockeystick.isrl", "True"]
-    with pytest.raises(AttributeError, match="no attribute 'isr'"):
-        hs.isr  # noqa: B018

@@ -15,6 +15,7 @@ import sys
 import pytest
 
 import compiled
+import effort
 import environments
 import processes
 
@@ -79,6 +80,8 @@ IN_CPP = """
 #include <cfenv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -90,20 +93,24 @@ int main(int, char** words) {{
     if (std::atoi(words[2])) _mm_setcsr(_mm_getcsr() | 0x8040);
     const unsigned before = _mm_getcsr() & 0xffc0;
 #endif
-{body}
+    char kind[32];
+    double a, b, count;
+    std::optional<hs::Accountant> accountant(std::in_place);
+    while (std::scanf("%31s %la %la %la", kind, &a, &b, &count) == 4) {{
+{doors}
+        if (std::strcmp(kind, "epsilon") == 0) {{
+            const hs::Interval epsilon = accountant->epsilon(a);
+            std::printf("%a %a\\n", epsilon.lower, epsilon.upper);
+            accountant.emplace();
+        }}
+    }}
 #if defined(__SSE2__)
     if ((_mm_getcsr() & 0xffc0) != before) return 1;
 #endif
     return std::fegetround() != modes[std::atoi(words[1])];
 }}
 """
-
-ONE_IN_CPP = """    {{
-        hs::Accountant accountant;
-{steps}
-        const hs::Interval epsilon = accountant.epsilon({delta!r});
-        std::printf("%a %a\\n", epsilon.lower, epsilon.upper);
-    }}"""
+DOOR = '        if (std::strcmp(kind, "{}") == 0) accountant->compose({}, count);'
 
 
 def exact(line):
@@ -142,19 +149,22 @@ def by_c():
 
 def by_cpp(folder):
     """Return the brackets as a C++ program gives them that is compiled for the machine's baseline, for each environment."""
-    blocks = [
-        ONE_IN_CPP.format(
-            steps="\n".join(
-                f"        accountant.compose({DOORS[kind][2].format(*numbers)}, {count}.0);"
-                for kind, numbers, count in reversed(steps)
-            ),
-            delta=delta,
-        )
-        for steps, delta in LEDGERS
-    ]
-    program = compiled.program(folder, IN_CPP.format(body="\n".join(blocks)), *compiled.KERNEL_FLAGS)
-    words = [[str(mode), flush] for mode in range(4) for flush in "01"]
-    return [[exact(line) for line in processes.run([program, *w], limit=300).stdout.splitlines()] for w in words]
+    doors = "\n".join(DOOR.format(kind, call.format("a", "b")) for kind, (_, _, call) in DOORS.items())
+    optimised = compiled.KERNEL_FLAGS[0] if effort.NIGHT else "-O1"
+    program = compiled.program(folder, IN_CPP.format(doors=doors), optimised, *compiled.KERNEL_FLAGS[1:])
+    asked = folder / "asked"
+    with asked.open("w", encoding="utf-8") as lines:
+        for steps, delta in LEDGERS:
+            for kind, (first, *second), count in reversed(steps):
+                lines.write(f"{kind} {first.hex()} {sum(second, 0.0).hex()} {float(count).hex()}\n")
+            lines.write(f"epsilon {delta.hex()} 0 0\n")
+    found = []
+    for mode in range(4):
+        for flush in "01":
+            with asked.open(encoding="utf-8") as stdin:
+                answer = processes.run([program, str(mode), flush], limit=300, stdin=stdin).stdout
+            found.append([exact(line) for line in answer.splitlines()])
+    return found
 
 
 @compiled.needs_library

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +14,9 @@ pytestmark = pytest.mark.slow
 THEME = ":root { --color-foreground-primary: #000; --color-background-primary: #fff; --color-brand-primary: #00f; }"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the pages once."""
-    return explorer_page.write(tmp_path_factory.mktemp("explorer"))
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Start the browser once."""
-    with explorer_page.browser() as started:
-        yield started
-
-
-def opened(chromium: Any, folder: Path, **context: Any) -> Any:
-    """Open the whole explorer in a context of its own, and wait until all is drawn."""
-    page = chromium.new_context(**context).new_page()
-    page.goto((folder / "full.html").as_uri())
-    explorer_page.wait(page, "done")
-    return page
-
-
 def test_the_statement_is_printed_whole(folder: Path, chromium: Any) -> None:
     """On paper nothing scrolls, so nothing may be cut off."""
-    page = opened(chromium, folder)
+    page = explorer_page.opened(chromium, folder)
     page.emulate_media(media="print")
     assert page.evaluate(
         "[...document.querySelectorAll('.hs-code pre')].every(pre => pre.scrollHeight <= pre.clientHeight)"
@@ -48,7 +26,7 @@ def test_the_statement_is_printed_whole(folder: Path, chromium: Any) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) -> None:
     """Cells, marks and curves have the system's colours, whatever a theme's are: no black on black."""
-    page = opened(chromium, folder, forced_colors="active", color_scheme=scheme)
+    page = explorer_page.opened(chromium, folder, forced_colors="active", color_scheme=scheme)
     page.add_style_tag(content=THEME)
     found, forced = page.evaluate(
         """() => {
@@ -69,7 +47,7 @@ def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) 
 
 def test_words_for_those_who_do_not_see(folder: Path, chromium: Any) -> None:
     """Buttons of one name are told apart; the map of the last iterate says that more records lower epsilon, as they do."""
-    page = opened(chromium, folder)
+    page = explorer_page.opened(chromium, folder)
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     buttons = [node for node in tree if not node["ignored"] and node["role"]["value"] == "button"]
     said = [(node["name"]["value"], node.get("description", {}).get("value")) for node in buttons]

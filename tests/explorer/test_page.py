@@ -9,7 +9,6 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,25 +28,9 @@ KINDS = ("poisson", "fixed", "shuffled", "gaussian", "laplace", "fedavg", "last_
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the pages once."""
-    return explorer_page.write(tmp_path_factory.mktemp("explorer"))
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Start the browser once."""
-    with explorer_page.browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def full(folder: Path, chromium: Any) -> Any:
     """Open the whole explorer."""
-    page = chromium.new_page()
-    page.goto((folder / "full.html").as_uri())
-    explorer_page.wait(page, "done")
-    return page
+    return explorer_page.opened(chromium, folder)
 
 
 def between(rng: random.Random, low: float, high: float) -> float:
@@ -147,10 +130,20 @@ def test_refusals_are_those_of_python(wrong: dict[str, str], call: Any, full: An
     assert full.locator(".hs-number").text_content() == "no ε"
 
 
+def assert_states(page: Any, expected: str) -> None:
+    """Compare the statement of the page, but for who made it, and the group of records that the page leaves to Python."""
+    found = page.locator("pre[aria-label='Privacy statement']").text_content()
+    left_out = ("**Made by:**", "**A person who has several records:**")
+    shown, python = (re.split(r"\n\n(?=\*\*|##)", text) for text in (found, expected))
+    assert [part for part in shown if not part.startswith(left_out)] == [
+        part for part in python if not part.startswith(left_out)
+    ]
+
+
 @pytest.mark.parametrize("sampling", ["poisson", "fixed", "shuffled"])
 @pytest.mark.parametrize("batch_size", [256, 250])
 def test_statements_are_those_of_python(sampling: str, batch_size: int, full: Any) -> None:
-    """But for who made it, and the group of records that the page leaves to Python, the Markdown is the same, byte by byte."""
+    """The Markdown is the same, byte by byte."""
     known = {"records": 60000, "batch_size": batch_size, "noise_multiplier": 1.1, "delta": 1e-5}
     adjacency = "replace" if sampling == "fixed" else "add_or_remove"
     link = known | {
@@ -162,14 +155,7 @@ def test_statements_are_those_of_python(sampling: str, batch_size: int, full: An
     }
     explorer_page.choose(full, link, "done")
     steps = 15 * math.ceil(60000 / batch_size)
-    expected = hs.privacy_statement(**known, steps=steps, sampling=sampling, format="markdown")
-    found = full.locator("pre[aria-label='Privacy statement']").text_content()
-    left_out = ("**Made by:**", "**A person who has several records:**")
-
-    def kept(text: str) -> list[str]:
-        return [part for part in re.split(r"\n\n(?=\*\*|##)", text) if not part.startswith(left_out)]
-
-    assert kept(found) == kept(expected)
+    assert_states(full, hs.privacy_statement(**known, steps=steps, sampling=sampling, format="markdown"))
 
 
 def test_statements_of_accountants_are_those_of_python(full: Any) -> None:
@@ -181,13 +167,7 @@ def test_statements_of_accountants_are_those_of_python(full: Any) -> None:
     ):
         link = {"mechanism": kind, "noise_multiplier": 2.0, "steps": 20, "adjacency": "replace", "delta": 1e-6}
         explorer_page.choose(full, link, "done")
-        found = full.locator("pre[aria-label='Privacy statement']").text_content()
-        expected = hs.Accountant("replace").compose(mechanism, 20).statement(1e-6, format="markdown")
-        left_out = ("**Made by:**", "**A person who has several records:**")
-        parts = [
-            [p for p in re.split(r"\n\n(?=\*\*|##)", text) if not p.startswith(left_out)] for text in (found, expected)
-        ]
-        assert parts[0] == parts[1]
+        assert_states(full, hs.Accountant("replace").compose(mechanism, 20).statement(1e-6, format="markdown"))
 
 
 def test_the_shell_gives_the_number_again(full: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,31 +18,10 @@ SLIDER = "Noise multiplier \N{GREEK SMALL LETTER SIGMA}, slider"
 CONTROLS = {"button", "textbox", "slider", "combobox", "link", "image", "checkbox"}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the pages once."""
-    return explorer_page.write(tmp_path_factory.mktemp("explorer"))
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Start the browser once."""
-    with explorer_page.browser() as started:
-        yield started
-
-
-def opened(chromium: Any, folder: Path, name: str, **context: Any) -> Any:
-    """Open a page in a context of its own, and wait until all is drawn."""
-    page = chromium.new_context(**context).new_page()
-    page.goto((folder / name).as_uri())
-    explorer_page.wait(page, "done")
-    return page
-
-
 @pytest.mark.parametrize("name", ["full.html", "small.html"])
 def test_everything_has_a_name(folder: Path, chromium: Any, name: str) -> None:
     """In Chromium's accessibility tree every control and picture has a name, and the number is a status that is read out."""
-    page = opened(chromium, folder, name)
+    page = explorer_page.opened(chromium, folder, name)
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     nodes = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in tree if not node["ignored"]]
     assert {"textbox", "slider", "image", "status"} <= {role for role, _ in nodes}
@@ -55,14 +33,14 @@ def test_everything_has_a_name(folder: Path, chromium: Any, name: str) -> None:
 def test_axe_finds_nothing(folder: Path, chromium: Any, scheme: str) -> None:
     """The checks of axe-core find no violation."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page = opened(chromium, folder, "full.html", color_scheme=scheme)
+    page = explorer_page.opened(chromium, folder, "full.html", color_scheme=scheme)
     results = axe.run(page)
     assert results.violations_count == 0, results.generate_report()
 
 
 def test_the_keyboard_moves_a_slider(folder: Path, chromium: Any) -> None:
     """Tab reaches every control in the order of the page, an arrow moves a slider, and the number and the link follow."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     before = page.locator(".hs-number").text_content()
     reached = []
     for _ in range(12):
@@ -84,7 +62,7 @@ def test_the_keyboard_moves_a_slider(folder: Path, chromium: Any) -> None:
 
 def test_a_link_holds_the_settings(folder: Path, chromium: Any) -> None:
     """The address of a page, opened elsewhere, shows the same settings and the same number."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     page.get_by_label("Mechanism").select_option("laplace")
     page.get_by_label("Steps", exact=True).fill("77")
     explorer_page.wait(page, "done")
@@ -98,7 +76,7 @@ def test_a_link_holds_the_settings(folder: Path, chromium: Any) -> None:
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_nothing_is_wider_than_the_screen(folder: Path, chromium: Any, width: int) -> None:
     """The page does not scroll sideways, with any mechanism."""
-    page = opened(chromium, folder, "full.html", viewport={"width": width, "height": 800})
+    page = explorer_page.opened(chromium, folder, "full.html", viewport={"width": width, "height": 800})
     for kind in ("poisson", "fixed", "last_iterate"):
         explorer_page.choose(page, {"mechanism": kind})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), kind
@@ -106,7 +84,7 @@ def test_nothing_is_wider_than_the_screen(folder: Path, chromium: Any, width: in
 
 def test_a_number_and_a_curve_within_their_time(folder: Path, chromium: Any) -> None:
     """While a slider is dragged, the number comes within a frame and the curve within a tenth of a second, on a quiet machine."""
-    page = opened(chromium, folder, "small.html")
+    page = explorer_page.opened(chromium, folder, "small.html")
     times = page.evaluate(
         """async () => {
             const slider = document.querySelector('input[type=range]');
@@ -138,7 +116,7 @@ def test_a_number_and_a_curve_within_their_time(folder: Path, chromium: Any) -> 
 
 def test_the_newest_request_wins(folder: Path, chromium: Any) -> None:
     """Many changes at once end at the number of the last, which no older one replaces."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     field = page.get_by_label("Steps", exact=True)
     page.evaluate(
         """() => {
@@ -160,7 +138,7 @@ def test_the_newest_request_wins(folder: Path, chromium: Any) -> None:
 
 def test_links_to_headings_change_nothing(folder: Path, chromium: Any) -> None:
     """A click on a heading of the page leaves the settings as they are."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     page.get_by_label("Steps", exact=True).fill("123")
     explorer_page.wait(page, "done")
     page.evaluate("location.hash = '#what-the-numbers-mean'")
@@ -170,7 +148,7 @@ def test_links_to_headings_change_nothing(folder: Path, chromium: Any) -> None:
 
 def test_a_part_without_an_answer_says_so(folder: Path, chromium: Any) -> None:
     """Gaussian noise at delta 0 has no finite epsilon, a budget of 0 no noise; the page says both, and does not keep older numbers."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     explorer_page.choose(page, {"mechanism": "gaussian", "delta": 0, "budget": 0}, "done")
     assert page.locator(".hs-number").text_content() == "no finite ε at δ = 0"
     assert page.locator(".hs-noise").text_content() == "budget must be positive, not 0"
@@ -193,7 +171,7 @@ SHOWN = """() => {
 
 def test_a_number_is_shown_with_its_own_delta(folder: Path, chromium: Any) -> None:
     """While a newer delta waits for its answer, the older epsilon is not shown beside it: it would be too small."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     page.evaluate(SHOWN)
     page.evaluate(TYPE, ["delta", "0.1", "1e-12"])
     explorer_page.wait(page, "done")
@@ -227,7 +205,7 @@ WATCHED = """() => {
 )
 def test_an_old_number_is_marked_from_the_key_on(folder: Path, chromium: Any, name: str, label: str) -> None:
     """Whatever is typed, from this very event on all that was true of older settings is grey and busy, until it is true of the new ones."""
-    page = opened(chromium, folder, name)
+    page = explorer_page.opened(chromium, folder, name)
     assert not page.locator("[aria-busy]").count()
     page.evaluate(WATCHED)
     field = page.locator("#hs0-noise_multiplier" if label.startswith("Noise") else "#hs0-delta")
@@ -246,7 +224,7 @@ def test_an_old_number_is_marked_from_the_key_on(folder: Path, chromium: Any, na
 
 def test_a_refusal_leaves_nothing_of_older_settings(folder: Path, chromium: Any) -> None:
     """Beside an error there are no lines, no statement and no noise that were true of other settings and could be copied."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     page.evaluate(TYPE, ["noise_multiplier", "-1"])
     explorer_page.wait(page, "error")
     assert page.locator(".hs-code pre").all_text_contents() == ["", "", ""]
@@ -259,7 +237,7 @@ def test_a_refusal_leaves_nothing_of_older_settings(folder: Path, chromium: Any)
 
 def test_a_slow_statement_does_not_freeze_the_number(folder: Path, chromium: Any) -> None:
     """While the statement of a setting whose deltas take long is computed, a newer setting has its number within seconds."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     slow = {"mechanism": "poisson", "batches": "records", "adjacency": "replace", "length": "steps", "delta": 1e-6}
     page.evaluate(
         """() => {
@@ -281,7 +259,7 @@ def test_a_slow_statement_does_not_freeze_the_number(folder: Path, chromium: Any
 
 def test_dragging_for_long_keeps_the_link(folder: Path, chromium: Any) -> None:
     """Safari refuses to write an address more than a hundred times in half a minute: all changes are answered, and the last is in the address."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     page.evaluate(
         """async () => {
             const write = history.replaceState;
@@ -308,7 +286,7 @@ def test_dragging_for_long_keeps_the_link(folder: Path, chromium: Any) -> None:
 
 def test_no_drawing_has_an_endless_coordinate(folder: Path, chromium: Any) -> None:
     """At delta 0, at epsilons near the largest double and at the largest number of steps, Chromium finds no fault with the drawings, and every figure has one."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     most = 2**53
@@ -325,7 +303,7 @@ def test_no_drawing_has_an_endless_coordinate(folder: Path, chromium: Any) -> No
 
 def test_the_search_for_noise_says_how_far_it_went(folder: Path, chromium: Any) -> None:
     """Where a million times the noise is too little, the page does not say that no noise is enough: 1e5 would be here."""
-    page = opened(chromium, folder, "full.html")
+    page = explorer_page.opened(chromium, folder)
     explorer_page.choose(page, {"mechanism": "gaussian", "noise_multiplier": 1e-4, "steps": 10**6, "budget": 1}, "done")
     text = page.locator(".hs-noise").text_content()
     assert text == "Which noise for ε = 1? Not even 104.85, a million times yours, is enough."

@@ -59,6 +59,14 @@ def browser() -> Iterator[Any]:
             started.close()
 
 
+def opened(chromium: Any, folder: Path, name: str = "full.html", **context: Any) -> Any:
+    """Open a page in a context of its own, and wait until all is drawn."""
+    page = chromium.new_context(**context).new_page()
+    page.goto((folder / name).as_uri())
+    wait(page, "done")
+    return page
+
+
 def wait(page: Any, state: str) -> None:
     """Wait until the explorer has answered what was asked last."""
     page.wait_for_selector(ASKED.format(state), timeout=1000 * processes.seconds(30), state="attached")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,3 +32,8 @@ def build(folder: Path) -> Path:
     processes.run(["cmake", "-S", ROOT, "-B", folder, *settings], env=environment)
     processes.run(["cmake", "--build", folder, "--target", "hockeystick_wasm", "-j2"], env=environment, limit=900)
     return folder / "package"
+
+
+def camel(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of Python by the names that they have in JavaScript."""
+    return {re.sub(r"_(\w)", lambda found: found[1].upper(), name): value for name, value in arguments.items()}

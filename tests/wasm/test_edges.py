@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
+import npm_package
 import processes
 
 pytestmark = pytest.mark.slow
@@ -88,8 +89,8 @@ def test_shuffled_batches(answers: Answers) -> None:
         (2.0, 2, 1),
         (0.8, 10**5, 2),
     ]:
-        asked = {"noiseMultiplier": noise, "numBatches": batches, "epochs": epochs}
         python = {"noise_multiplier": noise, "num_batches": batches, "epochs": epochs}
+        asked = npm_package.camel(python)
         for eps in (0.0, 0.5, 3.0, 6.0):
             cells.append(["shuffledBatchesDelta", asked | {"epsilon": eps}])
             expected.append(hs.shuffled_batches_delta(eps, **python))
@@ -118,7 +119,7 @@ def plain(message: str) -> str:
 
 def test_messages_are_pythons(answers: Answers) -> None:
     """20 arguments outside their domains are refused in Python's words."""
-    budget = {"noiseMultiplier": 1.0, "numBatches": 10, "epochs": 1, "delta": 1e-5}
+    budget = {"noise_multiplier": 1.0, "num_batches": 10, "epochs": 1, "delta": 1e-5}
     cells: list[tuple[list[Any], Callable[[], Any]]] = []
     for value in (0.0, -2.5):
         for name, mechanism in [("gaussian", hs.Gaussian), ("laplace", hs.Laplace)]:
@@ -145,18 +146,15 @@ def test_messages_are_pythons(answers: Answers) -> None:
                 lambda c=count: hs.Accountant("replace").compose(hs.Gaussian(1.0), c),
             )
         )
-    names = {"noiseMultiplier": "noise_multiplier", "numBatches": "num_batches"}
-    wrong = [("noiseMultiplier", 0.0), ("epochs", 0), ("delta", 1.0)]
-    for name, value in wrong:
-        asked = budget | {name: value}
-        python = {names.get(key, key): each for key, each in asked.items()}
+    for name, value in [("noise_multiplier", 0.0), ("epochs", 0), ("delta", 1.0)]:
+        python = budget | {name: value}
+        asked = npm_package.camel(python)
         cells.append((["shuffledBatchesEpsilon", asked], lambda p=python: hs.shuffled_batches_epsilon(**p)))
     federation = {"rounds": 10, "local_steps": 2, "num_clients": 5, "clip_norm": 1.0, "noise_std": 1.0}
     federation |= {"smoothness": 1.0, "learning_rate": 0.1}
     for name, value in [("rounds", 0.5), ("clip_norm", 0.0), ("smoothness", -1.0), ("delta", 1.5)]:
         python = federation | {"delta": 1e-5, name: value}
-        camel = {re.sub(r"_(\w)", lambda found: found[1].upper(), key): each for key, each in python.items()}
-        cells.append((["fedavgEpsilon", camel], lambda p=python: hs.federated.fedavg_epsilon(**p)))
+        cells.append((["fedavgEpsilon", npm_package.camel(python)], lambda p=python: hs.federated.fedavg_epsilon(**p)))
     found = answers([cell for cell, _ in cells])
     for (cell, question), answer in zip(cells, found, strict=True):
         assert answer["name"] == "HockeystickError", cell

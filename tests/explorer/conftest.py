@@ -1,0 +1,24 @@
+"""The pages of the explorer and a browser, for all tests of the room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer_page
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the pages once."""
+    return explorer_page.write(tmp_path_factory.mktemp("explorer"))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Start the browser once."""
+    with explorer_page.browser() as started:
+        yield started
