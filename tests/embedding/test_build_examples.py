@@ -56,10 +56,19 @@ def build(name, folder, *options):
     return {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if path.is_file()}
 
 
+def configure(name, folder, *options):
+    """Configure a project, and check that it has its program, which by day `test_add_subdirectory` alone builds."""
+    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options)
+    assert "training" in run(CMAKE, "--build", folder, "--target", "help")
+
+
 @needs_cmake
 def test_find_package(tmp_path):
-    """The example builds against the installed package."""
-    assert build("find_package", tmp_path, f"-Dhockeystick_DIR={hs.get_cmake_dir()}") == {"bin/training"}
+    """The example finds the installed package, against which test_embed builds another program, and at night is built."""
+    found = f"-Dhockeystick_DIR={hs.get_cmake_dir()}"
+    configure("find_package", tmp_path, found)
+    if effort.NIGHT:
+        assert build("find_package", tmp_path, found) == {"bin/training"}
 
 
 @needs_cmake
@@ -71,10 +80,7 @@ def test_add_subdirectory(tmp_path):
 @needs_cmake
 @pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="no git, or no clone")
 def test_fetch_content(tmp_path):
-    """CMake fetches a clone by git. The rules of installation come only if asked for.
-
-    By day it is fetched and configured, not built: it has the sources that `test_add_subdirectory` builds.
-    """
+    """CMake fetches a clone by git. The rules of installation come only if asked for."""
     origin = tmp_path / "origin"
     run("git", "init", "--quiet", origin)
     for name in ("CMakeLists.txt", "cpp"):
@@ -87,9 +93,8 @@ def test_fetch_content(tmp_path):
     options = [f"-DHOCKEYSTICK_REPOSITORY={origin.as_uri()}", f"-DHOCKEYSTICK_TAG={commit}"]
     options += [f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}", "-DHOCKEYSTICK_C=OFF"]
     build_folder = tmp_path / "build"
+    configure("fetch_content", build_folder, *options)
     if not effort.NIGHT:
-        run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, *options)
-        assert "training" in run(CMAKE, "--build", build_folder, "--target", "help")
         return
     assert build("fetch_content", build_folder, *options) == {"bin/training"}
     run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")

@@ -216,7 +216,7 @@ def test_every_mechanism_has_an_example():
     assert {CONSTRUCTORS[type(example)](example)[0] for example in EXAMPLES} == constructors
 
 
-@pytest.mark.share(9)
+@pytest.mark.share(9, by_day=3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("mechanism", EXAMPLES, ids=repr)
 def test_same_bits(library, mechanism, adjacency):

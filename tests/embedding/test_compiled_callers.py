@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import math
+import os
 import sys
 
 import numpy as np
@@ -109,7 +110,7 @@ def test_cython(tmp_path):
         pytest.skip("Cython or setuptools is not installed")
     (tmp_path / "caller.pyx").write_text(SOURCE, encoding="utf-8")
     command = [sys.executable, "-m", "Cython.Build.Cythonize", "-3", "--inplace", "caller.pyx"]
-    processes.run(command, cwd=tmp_path, limit=300)
+    processes.run(command, cwd=tmp_path, limit=300, env=os.environ | {"CFLAGS": "-O0"})
     code = """if True:
         import caller, numpy
         eps, out = numpy.linspace(0.0, 5.0, 50), numpy.empty(50)
