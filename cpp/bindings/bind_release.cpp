@@ -212,7 +212,9 @@ void bind_integer_noise(door::Module& m) {
         .def(
             "pairs",
             [](const IntegerNoise& self, double sensitivity, double times, double dimension, bool upper) {
-                return held_steps(self.pairs({sensitivity, times, dimension}, steps::end_of(upper)));
+                return held_steps(in_worker<mechanism::Steps>([&](const std::atomic<bool>* stop) {
+                    return self.pairs({sensitivity, times, dimension}, steps::end_of(upper), stop);
+                }));
             },
             py::arg("sensitivity"), py::arg("times"), py::arg("dimension"), py::arg("upper"))
         .def_property_readonly("log_range", &IntegerNoise::log_range_of_law);
