@@ -2,6 +2,7 @@
 #include <hockeystick/release/allocated_steps.hpp>
 #include <hockeystick/release/fixed_size_sampled.hpp>
 #include <hockeystick/release/gaussian_mixture.hpp>
+#include <hockeystick/release/integer_noise.hpp>
 #include <hockeystick/release/normalised.hpp>
 #include <hockeystick/release/poisson_sampled.hpp>
 #include <hockeystick/release/privacy_profile.hpp>
@@ -181,10 +182,61 @@ void bind_samples(door::Module& m) {
           py::arg("num_selected"), py::arg("upper"));
 }
 
+using Noise = std::shared_ptr<release::IntegerNoise>;
+
+Noise held_noise(const release::IntegerNoisePointer& noise) {
+    return std::const_pointer_cast<release::IntegerNoise>(noise);
+}
+
+void bind_integer_noise(door::Module& m) {
+    using release::IntegerNoise;
+    door::Class<IntegerNoise, Noise>(m, "IntegerNoise")
+        .def(
+            "renyi",
+            [](const IntegerNoise& self, double order, double sensitivity, double times, double dimension) {
+                return self.renyi(order, {sensitivity, times, dimension});
+            },
+            py::arg("order"), py::arg("sensitivity"), py::arg("times"), py::arg("dimension"))
+        .def(
+            "concentration",
+            [](const IntegerNoise& self, double sensitivity, double times, double dimension) {
+                return self.concentration({sensitivity, times, dimension});
+            },
+            py::arg("sensitivity"), py::arg("times"), py::arg("dimension"))
+        .def(
+            "has_pair",
+            [](const IntegerNoise& self, double sensitivity, double times, double dimension) {
+                return self.has_pair({sensitivity, times, dimension});
+            },
+            py::arg("sensitivity"), py::arg("times"), py::arg("dimension"))
+        .def(
+            "pairs",
+            [](const IntegerNoise& self, double sensitivity, double times, double dimension, bool upper) {
+                return held_steps(in_worker<mechanism::Steps>([&](const std::atomic<bool>* stop) {
+                    return self.pairs({sensitivity, times, dimension}, steps::end_of(upper), stop);
+                }));
+            },
+            py::arg("sensitivity"), py::arg("times"), py::arg("dimension"), py::arg("upper"))
+        .def_property_readonly("log_range", &IntegerNoise::log_range_of_law);
+    m.def(
+        "discrete_gaussian_noise", [](double sigma) { return held_noise(release::discrete_gaussian_noise(sigma)); },
+        py::arg("sigma"));
+    m.def(
+        "sum_of_discrete_gaussian_noise",
+        [](double sigma, double clients) {
+            return held_noise(release::sum_of_discrete_gaussian_noise(sigma, clients));
+        },
+        py::arg("sigma"), py::arg("clients"));
+    m.def(
+        "skellam_noise", [](double variance) { return held_noise(release::skellam_noise(variance)); },
+        py::arg("variance"));
+}
+
 }  // namespace
 
 void bind_release(door::Module& m) {
     bind_samples(m);
+    bind_integer_noise(m);
     m.def(
         "truncated_poisson_sampled",
         [](double noise_multiplier, double dataset_size, double rate, double max_batch_size, int change, bool upper) {

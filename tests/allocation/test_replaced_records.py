@@ -27,7 +27,7 @@ def by_sum(ratios, others, law, num_steps, eps):
     return float(np.sum(weight * np.maximum(mean(ratios) - math.exp(eps) * mean(others), 0)))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, by_day=2)
 @pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
@@ -153,7 +153,7 @@ def through_removal(mechanism, eps):
     return min(at[i][0].upper + math.exp(eps * i / PARTS) * at[PARTS - i][1].upper for i in range(PARTS + 1))
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, by_day=4)
 @pytest.mark.parametrize("mechanism", [hs.Gaussian(1.0), hs.Gaussian(5.0), hs.Laplace(1.0), hs.DiscreteLaplace(0.5)])
 @pytest.mark.parametrize("num_steps", [10, 1000])
 def test_less_than_through_removal(mechanism, num_steps):
@@ -163,11 +163,3 @@ def test_less_than_through_removal(mechanism, num_steps):
         found = replaced(allocation, eps)
         assert bracket(allocation, eps).lower <= found.upper * (1 + 1e-9)
         assert found.upper <= 1.02 * through_removal(allocation, eps) + 1e-12
-
-
-def test_epochs_compose():
-    """Thirty epochs leak more than one, and less than thirty without sampling."""
-    allocation = hs.RandomAllocation(hs.Gaussian(2.0), 100)
-    once, often = (hs.Accountant("replace").compose(allocation, count).epsilon(1e-6) for count in (1, 30))
-    plain = hs.Accountant("replace").compose(hs.Gaussian(2.0), 30).epsilon(1e-6)
-    assert once < often < 0.5 * plain

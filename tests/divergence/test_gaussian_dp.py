@@ -84,15 +84,6 @@ def test_rdp(mu: float, order: float) -> None:
     np.testing.assert_allclose(hs.gdp_rdp(mu, order), float(integral), rtol=1e-10)
 
 
-@pytest.mark.parametrize("mu", MU)
-def test_advantage(mu: float) -> None:
-    """The advantage is the total variation distance 1 - 2 Q(mu/2), accurate for tiny mu."""
-    with mp.workdps(50):
-        reference = mp.erf(mp.mpf(mu) / (2 * mp.sqrt(2)))
-        assert log_close(hs.gdp_advantage(mu), reference, 1e-14)
-    assert hs.gdp_advantage(mu) == pytest.approx(hs.gdp_delta(mu, 0.0), rel=1e-15)
-
-
 def test_limits() -> None:
     """Mu = 0 is perfect privacy, mu = inf none; delta = 0 costs an infinite epsilon unless mu is 0."""
     assert hs.gdp_delta(0.0, 0.0) == 0
@@ -129,39 +120,6 @@ FUNCTIONS = {
     "gdp_rdp": (hs.gdp_rdp, {"mu": 1.0, "order": 2.0}),
     "gdp_advantage": (hs.gdp_advantage, {"mu": 1.0}),
 }
-BAD = {
-    "mu": [-0.1, np.nan, -inf],
-    "eps": [np.nan],
-    "delta": [-0.1, 1.1, np.nan, inf],
-    "fpr": [-1e-9, 1.5, np.nan],
-    "order": [0.0, -2.0, inf, np.nan],
-}
-CASES = [(f, name, bad) for f, (_, good) in FUNCTIONS.items() for name in good for bad in BAD[name]]
-
-
-@pytest.mark.parametrize(("function", "name", "bad"), CASES)
-def test_out_of_domain(function: str, name: str, bad: float) -> None:
-    """A bad number raises ValueError with name, value and index; on_error="nan" spoils its own cell only."""
-    call, good = FUNCTIONS[function]
-    with pytest.raises(ValueError, match=name) as caught:
-        call(**(good | {name: bad}))
-    assert str(bad) in str(caught.value)
-    cells = np.array([good[name], bad, good[name]])
-    with pytest.raises(ValueError, match=rf"{name}\[1\]"):
-        call(**(good | {name: cells}))
-    result = call(**(good | {name: cells}), on_error="nan")
-    assert np.isnan(result).tolist() == [False, True, False]
-    assert result[0] == call(**good)
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("bad", ["1", 1j, None, True], ids=["text", "complex", "None", "bool"])
-def test_wrong_type(function: str, bad: object) -> None:
-    """What is no real number raises TypeError with the argument's name."""
-    call, good = FUNCTIONS[function]
-    for name in good:
-        with pytest.raises(TypeError, match=name):
-            call(**(good | {name: bad}))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -189,23 +147,23 @@ def test_advantage_to_the_last_digits() -> None:
     with mp.workdps(50):
         truth = np.array([float(mp.erf(mp.mpf(m) / (2 * mp.sqrt(2)))) for m in mu])
     np.testing.assert_allclose(hs.gdp_advantage(mu), truth, rtol=8e-16, atol=5e-324)
-    assert hs.gdp_advantage([0.0, inf]).tolist() == [0.0, 1.0]
+    assert hs.gdp_advantage(mu) == pytest.approx(hs.gdp_delta(mu, 0.0), rel=1e-15)
 
 
 @pytest.mark.parametrize(
-    ("function", "cells", "message"),
+    ("function", "cells", "message", "bad"),
     [
-        (hs.gdp_delta, ([1.0, -1.0], [np.nan, 1.0]), r"mu\[1\] must be non-negative, not -1.0"),
-        (hs.gdp_delta, (1.0, [1.0, np.nan]), r"eps\[1\] must"),
-        (hs.gdp_epsilon, ([1.0, 2.0], 1.5), "delta must lie in"),
-        (hs.gdp_epsilon, ([[1.0], [np.nan]], [0.1, -0.1]), r"mu\[1, 0\] must"),
-        (hs.gdp_trade_off, ([1.0, 1.0], [0.5, 1.5]), r"fpr\[1\] must lie in"),
-        (hs.gdp_rdp, ([1.0, 1.0], [0.5, inf]), r"order\[1\] must be positive and finite, not inf"),
-        (hs.gdp_advantage, ([0.0, -0.5],), r"mu\[1\] must be non-negative, not -0.5"),
+        (hs.gdp_delta, ([1.0, -1.0, 2.0], [np.nan, 1.0, 0.1]), r"mu\[1\] must be non-negative, not -1.0", [1, 1, 0]),
+        (hs.gdp_delta, (1.0, [1.0, np.nan]), r"eps\[1\] must", [0, 1]),
+        (hs.gdp_epsilon, ([1.0, 2.0], 1.5), "delta must lie in", [1, 1]),
+        (hs.gdp_epsilon, ([[1.0], [np.nan]], [0.1, -0.1]), r"mu\[1, 0\] must", [[0, 1], [1, 1]]),
+        (hs.gdp_trade_off, ([1.0, 1.0], [0.5, 1.5]), r"fpr\[1\] must lie in", [0, 1]),
+        (hs.gdp_rdp, ([1.0, 1.0], [0.5, inf]), r"order\[1\] must be positive and finite, not inf", [0, 1]),
+        (hs.gdp_advantage, ([0.0, -0.5],), r"mu\[1\] must be non-negative, not -0.5", [0, 1]),
     ],
 )
-def test_refused(function, cells, message) -> None:
-    """The first argument outside its domain is named, although arrays are looked at after the formula."""
+def test_refused(function, cells, message, bad) -> None:
+    """The first argument outside its domain is named, although arrays are looked at after the formula; a bad cell spoils itself alone."""
     with pytest.raises(ValueError, match=message):
         function(*cells)
-    assert np.isnan(function(*cells, on_error="nan")).any()
+    assert np.isnan(function(*cells, on_error="nan")).astype(int).tolist() == bad

@@ -8,13 +8,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import effort
 import high_precision as exact
 import hockeystick as hs
 import tables
 from measure_accuracy import backward_errors
 
-inf, nan = np.inf, np.nan
-COUNTS = pytest.mark.parametrize("count", [15, pytest.param(150, marks=pytest.mark.slow)])
+inf = np.inf
+COUNTS = pytest.mark.parametrize("count", [8, pytest.param(effort.at_night(150, by_day=40), marks=pytest.mark.slow)])
 
 
 def assert_inverse(eps: np.ndarray, r: np.ndarray, delta: np.ndarray) -> None:
@@ -129,33 +130,6 @@ def test_theta_inverse_is_finite_below_one() -> None:
     eps = np.concatenate([-np.logspace(-300, 1.5, 40), [0.0], np.logspace(-300, 2.8, 40)])
     with np.errstate(invalid="ignore"):
         assert not np.isinf(hs.theta_inverse(eps, 1 - 2.0**-53)).any()
-
-
-@pytest.mark.parametrize(
-    ("function", "first", "delta"),
-    [
-        (hs.theta_inverse, -1.0, 0.5),  # below 1 - 1/e
-        *((hs.theta_inverse, eps, 0.0) for eps in (-1.0, -1e-300)),
-        (hs.theta_inverse, -40.0, 1 - 2.0**-53),
-        *((hs.theta_inverse, eps, 0.5) for eps in (-inf, inf)),  # theta(inf, r) is 0 or 1
-        *((hs.gaussian_epsilon, r, 0.5) for r in (-1.0, -inf)),
-        *((f, 1.0, delta) for f in (hs.theta_inverse, hs.gaussian_epsilon) for delta in (-0.1, 1.1, inf, -inf)),
-    ],
-)
-def test_no_answer(function: np.ufunc, first: float, delta: float) -> None:
-    """Where no distance gives delta, or outside the domain, the answer is NaN with the invalid flag."""
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(function(first, delta))
-    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError, match=function.__name__):
-        function(first, delta)
-
-
-def test_legal_input_is_quiet() -> None:
-    """Neither inverse raises a flag where it has an answer."""
-    delta = np.array([1e-300, 1e-100, 1e-10, 0.1, 0.5, 0.9, 1 - 1e-15, 1 - 2.0**-53])
-    with np.errstate(all="raise"):
-        assert np.isfinite(hs.theta_inverse(np.logspace(-12, np.log10(700), 30)[:, None], delta)).all()
-        assert np.isfinite(hs.gaussian_epsilon(np.logspace(-12, 4, 30)[:, None], delta)).all()
 
 
 @hypothesis.given(st.floats(0, 100), st.floats(1e-3, 30))

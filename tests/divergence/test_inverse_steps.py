@@ -73,13 +73,3 @@ def test_limits_among_ordinary_elements() -> None:
     assert r[4] == inf
     assert r[0] == r[12] == hs.theta_inverse(1.0, 1e-5)
     assert np.isnan(r[[3, 6, 7, 9, 10]]).all()
-
-
-@pytest.mark.parametrize("length", [1, 7, 8, 9, 255, 256, 257, 1023, 1025])
-def test_lengths(length: int) -> None:
-    """Blocks, registers and their remainders."""
-    x, delta = cells(np.random.default_rng(5), 400)
-    np.testing.assert_array_equal(
-        hs.gaussian_epsilon(x[:length], delta[:length]), hs.gaussian_epsilon(x, delta)[:length]
-    )
-    np.testing.assert_array_equal(hs.theta_inverse(x[:length], delta[:length]), hs.theta_inverse(x, delta)[:length])

@@ -81,7 +81,7 @@ def test_two_steps_agree_with_a_double_integral(eps):
     encloses(found, value, slack=1e-6, wide=2e-3)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, by_day=2)
 @pytest.mark.parametrize("rate", [1e-3, 1e-6, 0.5])
 @pytest.mark.parametrize(
     "sampled",

@@ -9,7 +9,7 @@ import pytest
 import hockeystick as hs
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(12, by_day=3)
 @pytest.mark.parametrize(("noise", "rate"), [(0.2, 1e-6), (0.5, 0.999), (1.3, 1e-3), (20.0, 0.5), (300.0, 0.9)])
 @pytest.mark.parametrize("order", [1.05, 1.3, 2.5, 10.9, 60.5])
 def test_rdp_of_sampled_gaussian_between_integers(noise, rate, order):

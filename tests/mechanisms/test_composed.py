@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 
-import mpmath as mp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
 import pairs
-from enumeration import bracket, directions, either, encloses, hockey_stick, product
+from enumeration import bracket, either, encloses, hockey_stick, product
 from hockeystick import _core
 
 MIXED = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
@@ -72,27 +71,6 @@ def test_sampled_composition_by_enumeration(bits, noise, rate, steps, eps):
     assert found.upper - found.lower <= 0.05 * found.upper + 1e-6
 
 
-@pytest.mark.parametrize("eps", [0.05, 0.5, 1.5])
-def test_sampled_composition_against_an_integral(eps):
-    """Gaussian and Laplace noise on one sample, one round: an integral over both noises to thirty digits."""
-    rate, shift = mp.mpf("0.2"), mp.mpf("0.5")
-
-    def laplace(x):
-        return mp.exp(-abs(x)) / 2
-
-    with mp.workdps(30):
-        level = mp.log(1 + mp.expm1(mp.mpf(eps)) / rate)  # of the loss without sampling
-
-        def inner(y):
-            part = abs(y) - abs(y - shift)
-            a, b = ((level - part) / shift + sign * shift / 2 for sign in (-1, 1))
-            return laplace(y - shift) * mp.ncdf(-a) - mp.exp(level) * laplace(y) * mp.ncdf(-b)
-
-        truth = rate * mp.quad(inner, [-40, 0, shift, 40 + shift])
-    step = hs.PoissonSampled(hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(2.0), 1)]), 0.2)
-    encloses(directions(step, eps)[0], truth, wide=2e-2)
-
-
 def test_gaussian_releases_are_one():
     """Gaussian releases of one sample are one with less noise, in closed form, whatever the sampler; so are nested samples."""
     several = hs.Composed([(hs.Gaussian(2.0), 3), (hs.Gaussian(2.0), 1)])
@@ -129,7 +107,7 @@ SAMPLED = [hs.PoissonSampled(MIXED, 0.05), hs.FixedSizeSampled(MIXED, 100, 5, re
 @pytest.mark.parametrize("mechanism", SAMPLED, ids=repr)
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 def test_both_ways_of_asking(mechanism, adjacency):
-    """The discretised losses' own bracket overlaps the accountant's; the parts are named among the assumptions."""
+    """The discretised losses' own bracket overlaps the accountant's."""
     accountant = hs.Accountant(adjacency).compose(mechanism, 20)
     pld = hs.PrivacyLossDistribution.from_mechanism(mechanism, adjacency=adjacency).self_compose(20)
     for one, other in (
@@ -140,7 +118,6 @@ def test_both_ways_of_asking(mechanism, adjacency):
         widest = 0.4 if isinstance(mechanism, hs.FixedSizeSampled) else 0.05  # whose steps need not attain their curve
         attained = adjacency == "add_or_remove" or isinstance(mechanism, hs.FixedSizeSampled)  # else not known to be
         assert not attained or one.upper - one.lower <= widest * one.upper
-    assert "one and the same sample" in str(accountant.explain(eps=0.5))
 
 
 def test_deep_tails():

@@ -70,11 +70,11 @@ def test_refused(call, reason):
 
 @pytest.mark.slow
 def test_many_distinct_steps_are_affordable():
-    """A thousand distinct sampled Gaussians are merged on a coarser grid: above and below the truth."""
-    shifts = 1.0 + 1e-4 * np.arange(1000)
+    """Four hundred distinct sampled Gaussians are merged on a coarser grid: above and below the truth."""
+    shifts = 1.0 + 1e-4 * np.arange(400)
     steps = [(_core.poisson_sampled(_core.gaussian_of_shift(shift), 1e-3), 1.0) for shift in shifts]
     above, below = (_core.merge_discrete(steps, True, upper) for upper in (True, False))
-    least, most = ([(_core.poisson_sampled(_core.gaussian_of_shift(s), 1e-3), 1000.0)] for s in (shifts[0], shifts[-1]))
+    least, most = ([(_core.poisson_sampled(_core.gaussian_of_shift(s), 1e-3), 400.0)] for s in (shifts[0], shifts[-1]))
     for eps in (0.1, 1.0):
         lower, upper = (pairs.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in (below, above))
         assert lower <= _core.contour_bracket(most, True, False, eps)["upper"]

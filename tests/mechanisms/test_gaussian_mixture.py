@@ -43,7 +43,7 @@ def exact_delta(mixture, eps, *, forward):
     return mixed - mp.exp(eps) * tail(0) if forward else tail(0) - mp.exp(eps) * mixed
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(6, by_day=2)
 @pytest.mark.parametrize("mixture", MIXTURES, ids=range(len(MIXTURES)))
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("eps", [-0.7, 0.0, 1e-4, 0.03, 0.6, 3.0, 17.0])
@@ -132,17 +132,3 @@ def test_groups():
     large = hs.MixtureOfGaussians.of_group(20.0, 1000, 1e-3)
     assert min(large.probabilities) == 1e-300
     assert math.fsum(large.probabilities) == pytest.approx(1.0, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_peer():
-    """A hundred steps agree with dp_accounting, whose grid is pessimistic."""
-    pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution
-    mixture = MIXTURES[0]
-    theirs = pld.from_mixture_gaussian_mechanism(
-        1.0, mixture.sensitivities, mixture.probabilities, value_discretization_interval=1e-3
-    ).self_compose(100)
-    found = hs.Accountant().compose(mixture, 100)
-    for eps in (1.0, 5.0, 9.0):
-        assert found.delta_bracket(eps).lower <= theirs.get_delta_for_epsilon(eps) * (1 + 1e-9)
-        assert found.delta(eps) == pytest.approx(theirs.get_delta_for_epsilon(eps), rel=1e-2)

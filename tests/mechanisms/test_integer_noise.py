@@ -1,4 +1,4 @@
-"""Noise on integers: one number against sums to fifty digits and peers, vectors against every vector that is small."""
+"""Noise on integers: one number against sums to fifty digits, vectors against every vector that is small, curvatures and published bounds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 import hockeystick as hs
 import integer_laws as exact
 import slow_values
-from enumeration import bracket, either, encloses, loss_delta, product
+from enumeration import bracket, either, encloses, product
 from hockeystick import _core
-from hockeystick.mechanisms import integer_laws
-
-inf = math.inf
-
 
 MECHANISMS = [
     (hs.DiscreteGaussian if kind == "gaussian" else hs.DiscreteLaplace)(scale, sensitivity)
@@ -54,19 +50,23 @@ def test_one_step_agrees_with_the_sum(mechanism, adjacency, rate):
                 assert upper - lower <= 1e-11 * (1 + abs(mp.log(truth + mp.mpf("1e-300")))) * truth + mp.mpf("1e-300")
 
 
-@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
-@pytest.mark.parametrize("mechanism", MECHANISMS[1:3], ids=repr)
-def test_two_steps_agree_with_a_convolution(mechanism, adjacency):
-    """The loss of two discrete Gaussians is that of their outcomes' sum, whose law is a convolution."""
-    moved = mechanism.sensitivity * (2 if adjacency == "replace" else 1)
-    with mp.workdps(30):
-        p = [float(x) for x in pair(mechanism, moved)[0]]
-    twice = np.convolve(p, p)
-    reach = (len(p) - 1 - moved) // 2
-    loss = moved * (np.arange(len(twice)) - 2 * reach - moved) / mechanism.sigma**2
+TWO_STEPS = [  # noise on one number, its law, and by how much it moves
+    *((noise, exact.discrete_gaussian(noise.sigma), noise.sensitivity) for noise in MECHANISMS[1:3]),
+    (hs.DistributedDiscreteGaussian(1.0, 3, 2.0, 1), exact.sum_of_discrete_gaussians(1.0, 3), 2),
+    (hs.Skellam(3.0, 2.0, 1), exact.skellam(3.0), 2),
+]
+
+
+@pytest.mark.parametrize(("adjacency", "times"), [("add_or_remove", 1), ("replace", 2)])
+@pytest.mark.parametrize(("noise", "law", "moved"), TWO_STEPS)
+def test_two_steps_agree_with_all_outcomes(noise, law, moved, adjacency, times):
+    """Two releases, outcome by outcome, lie in the bracket; what is left out has a mass below 1e-15."""
+    middle, reach = len(law) // 2, min(len(law) // 2 - 2 * moved, 90)
+    p, q = (
+        np.array([float(law[middle + k - shift]) for k in range(-reach, reach + 1)]) for shift in (times * moved, 0)
+    )
     for eps in (0.0, 0.5, 2.0):
-        truth = loss_delta(twice, loss, eps)
-        encloses(bracket(mechanism, eps, 2, adjacency), truth, 1e-12, 1e-300, 2e-3)
+        encloses(bracket(noise, eps, 2, adjacency), either(product(p, p), product(q, q), eps), 1e-12, 1e-12, 4e-3)
 
 
 @given(sigma=st.floats(0.2, 20.0), less=st.integers(1, 6), more=st.integers(0, 6), eps=st.floats(-1.0, 5.0))
@@ -80,14 +80,6 @@ def test_moving_less_leaks_less(sigma, less, more, eps):
         assert deltas[0][0] <= deltas[1][1]
 
 
-def test_wide_noise_is_nearly_continuous():
-    """From sigma = 10 up a discrete Gaussian is the continuous one to 1e-3, and no table is too long."""
-    for sigma in (10.0, 1e3, 1e5):
-        moved = int(sigma)
-        found = hs.Accountant().compose(hs.DiscreteGaussian(sigma, moved)).delta(1.0)
-        assert found == pytest.approx(float(hs.theta(1.0, moved / sigma)), rel=20 / sigma)
-
-
 def test_far_tails():
     """Delta goes on to the end of the doubles, its lower end too, and is no more than its upper end below them."""
     accountant = hs.Accountant().compose(hs.DiscreteGaussian(1.0))
@@ -96,14 +88,7 @@ def test_far_tails():
             truth = slow_values.discrete_noise_delta("gaussian", 1.0, 1, 1.0, True, eps)
             encloses(accountant.delta_bracket(eps), truth)
     assert 0 < accountant.delta(35.7) < 1e-270
-    assert accountant.epsilon(0.0) == inf
-
-
-def test_largest_loss_of_discrete_laplace():
-    """At delta = 0 epsilon is parameter times how far a record moves, n times."""
-    for adjacency, moved in (("add_or_remove", 3), ("replace", 6)):
-        found = hs.Accountant(adjacency).compose(hs.DiscreteLaplace(0.7, 3), 5).epsilon_bracket(0.0)
-        assert found.lower <= 3.5 * moved <= found.upper <= 3.5 * moved * (1 + 1e-12)
+    assert accountant.epsilon(0.0) == math.inf
 
 
 @pytest.mark.share(2)
@@ -119,21 +104,6 @@ def test_renyi_divergence(mechanism, order):
         assert 3 * truth * (1 - mp.mpf("1e-13")) <= found
         if isinstance(mechanism, hs.DiscreteLaplace) or order == int(order):
             assert found <= 3 * truth * (1 + mp.mpf("1e-10"))
-
-
-@pytest.mark.parametrize("mechanism", [hs.DiscreteGaussian(3.0, 2), hs.DiscreteLaplace(0.4, 2)], ids=repr)
-def test_peer(mechanism):
-    """Ten steps agree with dp_accounting, whose grid is pessimistic."""
-    pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution
-    if isinstance(mechanism, hs.DiscreteGaussian):
-        theirs = pld.from_discrete_gaussian_mechanism(mechanism.sigma, mechanism.sensitivity)
-    else:
-        theirs = pld.from_discrete_laplace_mechanism(mechanism.parameter, mechanism.sensitivity)
-    theirs = theirs.self_compose(10)
-    found = hs.Accountant().compose(mechanism, 10)
-    for eps in (0.5, 2.0, 5.0):
-        assert found.delta_bracket(eps).lower <= theirs.get_delta_for_epsilon(eps) * (1 + 1e-9)
-        assert found.delta(eps) == pytest.approx(theirs.get_delta_for_epsilon(eps), rel=1e-2)
 
 
 EPS = (0.0, 0.05, 0.25, 0.5, 1.0, 1.7, 2.5, 4.0)
@@ -161,37 +131,16 @@ def vectors_within(squared, dimension):
     return [tuple(part for part in v if part) for v in found if 0 < sum(part * part for part in v) <= squared]
 
 
-@pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, 6, 8, 9, 12])
-@pytest.mark.parametrize("dimension", [1, 2, 3, 12])
-def test_largest_vectors(squared, dimension):
-    """Each vector is below one of the largest, coordinate by coordinate, and none of these is below another."""
-    largest = integer_laws.largest_vectors(squared, dimension)
-
-    def below(small, large):
-        padded = sorted((*large, *[0] * dimension), reverse=True)
-        return all(a <= b for a, b in zip(sorted(small, reverse=True), padded, strict=False))
-
-    within = vectors_within(squared, dimension)
-    assert all(any(below(vector, large) for large in largest) for vector in within)
-    assert not any(below(a, b) for a, b in itertools.permutations(largest, 2))
-    assert {tuple(sorted(vector)) for vector in largest} <= {tuple(sorted(vector)) for vector in within}
-
-
-@pytest.mark.parametrize(("sigma", "vector"), [(0.06, (1, 1, 1)), (0.1, (1, 2)), (0.5, (1, 1))])
-def test_profile_at_its_kinks(sigma, vector):
-    """An upper bound holds at the very double that it is of, where an outcome's loss is larger by less than a rounding."""
-    epsilons = integer_laws._losses(sigma, [vector])
-    bounds = integer_laws._deltas(sigma, vector, epsilons)
-    norm = sum(part * part for part in vector)
+@pytest.mark.parametrize(("sigma", "squared"), [(0.06, 5), (0.1, 4), (0.5, 4)])
+def test_profile_at_its_kinks(sigma, squared):
+    """An upper bound holds at the very doubles around a loss, where an outcome's loss is larger by less than a rounding."""
+    ledger = hs.Accountant().compose(hs.DiscreteGaussianVector(sigma, math.sqrt(squared)))
+    outcomes = [losses_of(sigma, vector) for vector in vectors_within(squared, squared)]
     with mp.workdps(exact.DIGITS):
-        law = (mp.mpf(1),)
-        for part in vector:
-            law = exact.convolution(law, stretched(exact.discrete_gaussian(sigma), part))
-        variance, centre = mp.mpf(sigma) ** 2, len(law) // 2
-        for eps, bound in zip(epsilons[:6], bounds[:6], strict=True):
-            beyond = ((p, mp.mpf(float(eps)) - (2 * (i - centre) + norm) / (2 * variance)) for i, p in enumerate(law))
-            delta = mp.fsum(-p * mp.expm1(less) for p, less in beyond if less < 0)
-            assert delta <= bound + 1e-250
+        for k in range(1, 4):
+            kink = (2 * (squared // 2 + k) - squared) / (2 * sigma * sigma)
+            for eps in (math.nextafter(kink, 0.0), kink, math.nextafter(kink, math.inf), kink * (1 + 1e-14)):
+                assert max(exact.delta(of_vector, eps) for of_vector in outcomes) <= ledger.delta(eps) + 1e-250
 
 
 def test_a_vector_is_one_integer():
@@ -204,21 +153,20 @@ def test_a_vector_is_one_integer():
             assert abs(one - other) <= mp.mpf("1e-30")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (8, 9))])
 @pytest.mark.parametrize(("sigma", "dimension"), [(0.5, None), (1.0, None), (1.0, 2), (1.9, 3), (1.9, 1)])
 def test_every_vector_is_dominated(sigma, dimension, squared):
     """One release leaks no less than under any vector, and attains the lower end; the pair is the largest of all at each epsilon."""
     noise = hs.DiscreteGaussianVector(sigma, math.sqrt(squared), dimension)
-    vectors = integer_laws.largest_vectors(squared, dimension)
-    outcomes = [losses_of(sigma, vector) for vector in vectors]
+    outcomes = [losses_of(sigma, vector) for vector in vectors_within(squared, dimension or squared)]
     ledger = hs.Accountant().compose(noise)
     with mp.workdps(exact.DIGITS):
         for eps in EPS:
             truth = max(exact.delta(of_vector, eps) for of_vector in outcomes)
             encloses(ledger.delta_bracket(eps), truth)
             at_lattice = (2 * round(eps * sigma**2 + squared / 2) - squared) / (2 * sigma**2)
-            if dimension is None and at_lattice >= 0 and len(vectors) > 1:
+            if dimension is None and at_lattice >= 0 and squared >= 4:  # several vectors cannot be made larger
                 assert ledger.delta(at_lattice) <= max(exact.delta(o, at_lattice) for o in outcomes) * (1 + 1e-9)
 
 
@@ -238,14 +186,16 @@ def test_other_vectors_in_other_releases(first, second):
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(17.0, 3.0), (20.0, 9.5), (8.0, 14.5), (30.0, 60.0)])
 def test_wide_noise(sigma, sensitivity):
     """Rounded Gaussian noise leaks no less than any of some vectors, and little more; the lower end is one of them."""
-    squared = integer_laws.squared_norm(sensitivity)
-    noise = hs.DiscreteGaussianVector(sigma, sensitivity)
-    vectors = [integer_laws.first_vector(squared, dimension) for dimension in (1, 2, 3, None)]
+    noise, squared, vectors = hs.DiscreteGaussianVector(sigma, sensitivity), math.floor(sensitivity**2), [()]
+    while squared and len(vectors) < 9:  # each coordinate as large as it can be
+        part = math.isqrt(squared)
+        vectors.append((*vectors[-1], part))
+        squared -= part * part
     for adjacency, times in (("add_or_remove", 1), ("replace", 2)):
         ledger = hs.Accountant(adjacency).compose(noise)
         for eps in EPS:
             found = ledger.delta_bracket(eps)
-            for vector in vectors:
+            for vector in vectors[1:]:
                 steps = hs.Accountant()
                 for part in vector:
                     steps.compose(hs.DiscreteGaussian(sigma, times * part))
@@ -306,22 +256,6 @@ def test_deep_deltas_of_rounded_noise(noise, count):
 
 
 @pytest.mark.parametrize(
-    ("noise", "law"),
-    [
-        (hs.DistributedDiscreteGaussian(1.0, 3, 2.0, 1), exact.sum_of_discrete_gaussians(1.0, 3)),
-        (hs.Skellam(3.0, 2.0, 1), exact.skellam(3.0)),
-    ],
-    ids=["sum", "skellam"],
-)
-def test_releases_add_up(noise, law):
-    """Two releases, outcome by outcome, lie in the bracket."""
-    middle = len(law) // 2
-    p, q = (np.array([float(law[middle + k - moved]) for k in range(-24, 27)]) for moved in (2, 0))
-    for eps in EPS:
-        encloses(bracket(noise, eps, 2), either(product(p, p), product(q, q), eps), 1e-12, 1e-12, 4e-3)
-
-
-@pytest.mark.parametrize(
     "noise",
     [
         hs.DiscreteGaussianVector(0.0257, 2.9),
@@ -343,36 +277,21 @@ def test_too_little_noise(noise, adjacency):
     assert 0.999 <= found.upper <= 1
 
 
-@pytest.mark.parametrize("law", [integer_laws.skellam(7.0), integer_laws.sum_of_discrete_gaussians(1.0, 5)])
-def test_masses(law):
-    """Both ends enclose every mass, and what is missing is beyond the reach."""
-    with mp.workdps(60):
-        truth = exact.skellam(7.0) if law is integer_laws.skellam(7.0) else exact.sum_of_discrete_gaussians(1.0, 5)
-        off = len(truth) // 2 - law.reach
-        inside = truth[off : len(truth) - off] if off >= 0 else [0.0] * -off + list(truth) + [0.0] * -off
-        for low, mass, high in zip(law.low, inside, law.high, strict=True):
-            assert mass == 0 or (low <= mass <= high <= low * (1 + 1e-10))
-        assert sum(truth[:off]) + sum(truth[len(truth) - off :]) <= law.missing or off < 0
+WIDE = [  # noise, steps, the distance of normal noise of the same variance, and how near its epsilon both ends are
+    *((hs.DiscreteGaussian(s, round(s)), 1, 1.0, (1 - 20 / s, 1 + 20 / s) * 2) for s in (100.0, 1e3, 1e5)),
+    (hs.DistributedDiscreteGaussian(2.0, 1000, math.sqrt(1000) * 2.0, 10**6), 1, 1.0, (0.97, 1.0, 1.0, 1.1)),
+    (hs.DiscreteGaussianVector(20.0, 9.0), 40, math.sqrt(40) * 9 / 20, (0.99, 1.001, 1.0, 1.02)),
+    (hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 99), 40, 8 / 3, (0.99, 1.001, 1.0, 1.02)),
+]
 
 
-def test_many_clients_are_normal_noise():
-    """A thousand clients with sigma 2 are within a percent of normal noise of the same variance, in any dimension."""
-    norm = math.sqrt(1000) * 2.0
-    found = hs.Accountant().compose(hs.DistributedDiscreteGaussian(2.0, 1000, norm, 10**6)).epsilon_bracket(1e-6)
-    assert 0.97 * hs.gdp_epsilon(1.0, 1e-6) <= found.lower <= hs.gdp_epsilon(1.0, 1e-6)
-    assert hs.gdp_epsilon(1.0, 1e-6) <= found.upper <= 1.1 * hs.gdp_epsilon(1.0, 1e-6)
-
-
-@pytest.mark.parametrize(
-    "noise", [hs.DiscreteGaussianVector(20.0, 9.0), hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 99)]
-)
-def test_many_steps_of_wide_noise(noise):
-    """The lower end of forty steps is that of forty of one coordinate, which no grid of losses is needed for, and close."""
-    found = hs.Accountant().compose(noise, 40).epsilon_bracket(1e-6)
-    sigma = 20.0 if isinstance(noise, hs.DiscreteGaussianVector) else math.sqrt(40) * 3.0
-    normal = hs.gdp_epsilon(math.sqrt(40) * noise.sensitivity / sigma, 1e-6)
-    assert 0.99 * normal <= found.lower <= normal * 1.001
-    assert normal <= found.upper <= 1.02 * normal
+@pytest.mark.parametrize(("noise", "count", "mu", "near"), WIDE)
+def test_wide_noise_is_nearly_normal(noise, count, mu, near):
+    """Noise of a large variance, and the sum of a thousand clients' in any dimension, is nearly normal noise of the same variance."""
+    found = hs.Accountant().compose(noise, count).epsilon_bracket(1e-6)
+    least, low, above, high = (share * hs.gdp_epsilon(mu, 1e-6) for share in near)
+    assert least <= found.lower <= low
+    assert above <= found.upper <= high
 
 
 def test_concentration():
@@ -382,3 +301,135 @@ def test_concentration():
     assert hs.zcdp_rho(hs.Accountant().compose(hs.DistributedDiscreteGaussian(3.0, 5, 7.0))) == pytest.approx(49 / 90)
     with pytest.raises(ValueError, match="rho-zCDP"):
         hs.zcdp_rho(hs.Accountant().compose(hs.Skellam(3.0, 7.0)))
+
+
+SUMS = [(sigma, number) for sigma in (0.4, 0.5, 0.75, 1.0, 1.5) for number in (1, 2, 3, 5)]
+VARIANCES = (0.01, 0.3, 1.0, 2.9, 3.1, 10.0, 80.0, 400.0)
+ORDERS = (1.1, 1.5, 2.0, 2.5, 3.0, 4.7, 8.0, 17.3)
+
+
+def curvature(noise):
+    """Return the bound of the largest second difference of -log P: the Renyi divergence of order 2, moved by 1."""
+    return hs.Accountant().compose(noise).rdp(2.0)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("sigma", "number"), SUMS)
+def test_curvature_of_sums(sigma, number):
+    """The recursion is above every second difference, equal to the largest for one and two, and within 7 % of it for five."""
+    law, middle = (
+        exact.sum_of_discrete_gaussians(sigma, number),
+        len(exact.sum_of_discrete_gaussians(sigma, number)) // 2,
+    )
+    found = curvature(hs.DistributedDiscreteGaussian(sigma, number, 1.0))
+    with mp.workdps(100):
+        around = range(middle - 3 * number, middle + 3 * number + 1)
+        largest = max(mp.log(law[k] ** 2 / (law[k - 1] * law[k + 1])) for k in around)
+        assert largest <= found <= largest * (1 + 1e-12 if number < 3 else 1.07)
+
+
+def test_curvature_of_many():
+    """Of 10^6 clients it is that of normal noise of the sum's variance, or the discrete Gaussian's where that is the same."""
+    with mp.workdps(40):
+        for sigma in (0.5, 0.75, 1.0, 2.0):
+            law = exact.discrete_gaussian(sigma)
+            variance = mp.fsum(p * (k - len(law) // 2) ** 2 for k, p in enumerate(law))
+            for number in (10**4, 10**6, 10**12):
+                limit = 1 / (number * variance)
+                found = curvature(hs.DistributedDiscreteGaussian(sigma, number, 1.0))
+                assert limit * (1 - 1e-9) <= found <= limit * 1.01
+
+
+@pytest.mark.parametrize("variance", [*VARIANCES, 1e3, 9999.0, 1e4, 1e6])
+def test_curvature_of_skellam(variance):
+    """It is 2 log(I_0/I_1), and no second difference is larger."""
+    with mp.workdps(60):
+        x = mp.mpf(variance)
+        largest = 2 * mp.log(mp.besseli(0, x) / mp.besseli(1, x))
+        assert largest <= curvature(hs.Skellam(variance, 1.0)) <= largest * (1 + 1e-8)
+        values = [mp.besseli(k, x) for k in range(60)]
+        assert all(mp.log(values[k] ** 2 / (values[k - 1] * values[k + 1])) < largest for k in range(1, 59))
+
+
+@pytest.mark.parametrize(("sigma", "number"), [(0.6, 2), (1.0, 2), (1.0, 5), (0.75, 3), (1.0, 9), (1.5, 5)])
+def test_log_range_of_sums(sigma, number):
+    """The ratio of a sum's law to the discrete Gaussian varies by no more, and for two by exactly as much."""
+    law = exact.sum_of_discrete_gaussians(sigma, number)
+    middle, found = len(law) // 2, _core.sum_of_discrete_gaussian_noise(sigma, number).log_range
+    with mp.workdps(100):
+        logs = [
+            mp.log(law[middle + k]) + mp.mpf(k) ** 2 / (2 * number * mp.mpf(sigma) ** 2)
+            for k in range(-5 * number, 5 * number + 1)
+        ]
+        assert max(logs) - min(logs) <= found
+        assert number > 2 or found <= (max(logs) - min(logs)) * (1 + 1e-9)
+
+
+LAWS = [  # noise, its law, and by how much it moves
+    *(
+        (hs.DistributedDiscreteGaussian(*noise, float(shift)), exact.sum_of_discrete_gaussians, noise, shift)
+        for shift, noise in itertools.product((1, 2, 3, 7), SUMS)
+    ),
+    *(
+        (hs.Skellam(variance, float(shift)), exact.skellam, (variance,), shift)
+        for shift, variance in itertools.product((1, 2, 5), VARIANCES)
+    ),
+]
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize(("noise", "law", "parameters", "shift"), LAWS)
+def test_divergences(noise, law, parameters, shift):
+    """The bound is above the sum at every order, whole or not, and equal to it at small whole orders of one discrete Gaussian."""
+    outcomes, ledger = exact.moved(law(*parameters), shift), hs.Accountant().compose(noise)
+    with mp.workdps(60):
+        for order in ORDERS:
+            truth, found = exact.renyi(outcomes, order), ledger.rdp(order)
+            assert truth <= found
+            if getattr(noise, "clients", 2) == 1 and order == int(order) and order * shift < 15 * noise.sigma:
+                assert found <= truth * (1 + 1e-12)
+
+
+def published_skellam(variance, order, l1, l2):
+    """Return the bound of Agarwal, Kairouz and Liu 2021, Theorem 3.5, for whole orders."""
+    more = min(((2 * order - 1) * l2**2 + 6 * l1) / (4 * variance**2), 3 * l1 / (2 * variance))
+    return order * l2**2 / (2 * variance) + more
+
+
+def test_published_bound_of_skellam():
+    """It holds at whole orders wherever it was tried, and is above ours unless the variance is small or the order of its size."""
+    compared = 0
+    with mp.workdps(60):
+        for variance, shift, order in itertools.product(VARIANCES, (1, 2, 3, 8), (2, 3, 4, 8, 20)):
+            theirs = published_skellam(variance, order, shift, shift)
+            assert exact.renyi(exact.moved(exact.skellam(variance), shift), order) <= theirs
+            if variance >= 10.0 and order * shift <= 3 * variance:
+                assert hs.Accountant().compose(hs.Skellam(variance, float(shift))).rdp(order) <= theirs
+            compared += 1
+    assert compared == 160
+
+
+def published_sum(noise, order, l1, l2, dimension):
+    """Return the bound of Kairouz, Liu and Steinke 2021, Proposition 14."""
+    sigma, number = noise
+    tau = 10 * math.fsum(math.exp(-2 * math.pi**2 * sigma**2 * k / (k + 1)) for k in range(1, number))
+    scale = math.sqrt(number) * sigma
+    return min(
+        0.5 * order * (l2 / scale) ** 2 + tau * dimension,
+        0.5 * order * ((l2 / scale) ** 2 + 2 * l1 / scale * tau + tau**2 * dimension),
+        0.5 * order * (l2 / scale + tau * math.sqrt(dimension)) ** 2,
+    )
+
+
+@pytest.mark.parametrize(("sigma", "number"), [case for case in SUMS if case[0] >= 0.5 and case[1] > 1])
+def test_published_bound_of_sums(sigma, number):
+    """It holds wherever it was tried; ours is at most a twentieth above it in 100 dimensions, and far below in many more."""
+    law = exact.sum_of_discrete_gaussians(sigma, number)
+    with mp.workdps(60):
+        for shift, order in itertools.product((1, 2, 4), (1.5, 2.0, 3.0, 8.0)):
+            truth = exact.renyi(exact.moved(law, shift), order)
+            assert truth <= published_sum((sigma, number), order, shift, shift, 1)
+            ours = hs.Accountant().compose(hs.DistributedDiscreteGaussian(sigma, number, float(shift))).rdp(order)
+            assert ours <= published_sum((sigma, number), order, shift, shift, 100) * 1.06
+            if sigma <= 0.75:
+                assert ours <= published_sum((sigma, number), order, shift, shift, 10**6) * 0.02

@@ -11,16 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+from compositions import composed
 from hockeystick import _core
 from hockeystick.accounting import private_selection
-
-
-def composed(*steps, adjacency="add_or_remove"):
-    """Return an accountant of (mechanism, count) pairs."""
-    accountant = hs.Accountant(adjacency)
-    for mechanism, count in steps:
-        accountant.compose(mechanism, count)
-    return accountant
 
 
 @pytest.mark.parametrize("rho", [1e-6, 0.01, 0.5, 20.0, 3000.0])
@@ -218,22 +211,12 @@ def test_selection_of_pure_steps():
     assert 0.5 < found <= 3 * 0.5 + 0.1
 
 
-def test_filters_and_budgets_take_them():
-    """A Renyi filter charges the divergence, and an accountant counts what remains."""
-    step = hs.ZeroConcentratedDP(0.0099)
-    assert hs.RenyiFilter(1.0, order=10.0).remaining(step) == 10
-    left = hs.Accountant().remaining(step, epsilon=1.0, delta=1e-5)
-    assert (
-        hs.Accountant().compose(step, left).epsilon(1e-5) <= 1.0 < hs.Accountant().compose(step, left + 1).epsilon(1e-5)
-    )
-
-
 SAMPLED = {  # what federated learning samples, and the adjacency
-    "fixed size": (hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 20, replacement=False), "replace"),
+    "replaced": (hs.PoissonSampled(hs.Gaussian(2.0), 0.02), "replace"),
     "with replacement": (hs.FixedSizeSampled(hs.Gaussian(20.0), 1000, 20, replacement=True), "replace"),
     "one more record": (hs.FixedSizeSampled(hs.Gaussian(20.0), 1000, 20, replacement=True), "add_or_remove"),
     "truncated": (hs.TruncatedPoissonSampled(hs.Gaussian(2.0), 1000, 0.02, 40), "replace"),
-    "replaced": (hs.PoissonSampled(hs.Gaussian(2.0), 0.02), "replace"),
+    "fixed size": (hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 20, replacement=False), "replace"),
     "several releases": (
         hs.PoissonSampled(hs.Composed([(hs.Gaussian(3.0), 1), (hs.Laplace(6.0), 1)]), 0.02),
         "add_or_remove",
@@ -243,7 +226,7 @@ SAMPLED = {  # what federated learning samples, and the adjacency
 }
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, by_day=4)
 @pytest.mark.parametrize("name", SAMPLED)
 def test_samples_in_selections_and_mixed_ledgers(name):
     """The best of several runs costs more than one run, and not much more than ten; beside zCDP, epsilon is at least that without it."""

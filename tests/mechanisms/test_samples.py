@@ -139,7 +139,7 @@ SMALL = [  # sampler, number of records, rate, size, and whether some data set a
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6, by_day=2)
 @pytest.mark.parametrize(("sampler", "number", "rate", "size", "is_attained"), SMALL)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_a_data_set_attains_the_lower_end(sampler, number, rate, size, is_attained, adjacency):  # noqa: PLR0917
@@ -179,7 +179,7 @@ TWO_STEPS = [
 ]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(8, by_day=2)
 @pytest.mark.parametrize(("change", "noise", "sample"), TWO_STEPS)
 def test_no_two_truncated_steps_leak_more(change, noise, sample):
     """Two steps on one data set, or on two of opposite contributions, stay below the bracket, in either direction."""

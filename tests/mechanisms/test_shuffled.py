@@ -51,7 +51,7 @@ def upper(mechanism, eps, count=1):
     return hs.Accountant("replace").compose(mechanism, count).delta(eps)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10, by_day=2)
 @pytest.mark.parametrize(
     ("epsilon0", "num_users", "randomizer"),
     [*itertools.product([0.1, 1.0, 4.0], [1, 2, 7, 60], ["any", "randomized_response"])],
@@ -86,12 +86,6 @@ def test_many_users_are_close_to_the_sum():
     found = np.array([upper(hs.Shuffled(1.0, users), eps) for eps in (0.05, 0.1)])
     assert (truth * (1 - 1e-9) <= found).all()
     assert (found <= truth * 1.02).all()
-
-
-def test_one_user_has_a_local_report():
-    """Behind nobody a report leaks what it leaks: the pair of epsilon0-DP."""
-    for eps in (0.0, 1.0, 3.0, 5.0):
-        assert upper(hs.Shuffled(1.3, 1), eps, 4) == pytest.approx(upper(hs.ApproximateDP(1.3, 0.0), eps, 4), rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
@@ -129,14 +123,6 @@ def test_randomised_response_is_dominated(buckets):
             assert hockey_stick(p, q, eps) <= bound + 1e-13
             nearest = max(nearest, hockey_stick(p, q, eps) / bound)
     assert nearest > (0.9 if buckets == 2 else 0.5)
-
-
-def test_randomised_response_has_its_blanket():
-    """Every bucket is as likely as the two of the pair require of each other input, at any number of buckets."""
-    for buckets in (2, 3, 10):
-        ratio = 2.5
-        rows = (np.ones((buckets, buckets)) + (ratio - 1) * np.eye(buckets)) / (ratio + buckets - 1)
-        assert (rows >= (rows[0] + rows[1]) / (ratio + 1) - 1e-15).all()
 
 
 def test_rounds_are_a_convolution():

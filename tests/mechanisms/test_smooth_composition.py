@@ -73,7 +73,7 @@ class Reference:
     ("sigma", "scales", "rate", "direction"),
     [
         (*known, direction)
-        for known in ((2.0, [4.0, 4.0], 0.1), (1.0, [3.0], 0.05), (5.0, [10.0, 7.0], 0.02))
+        for known in ((1.0, [3.0], 0.05), (2.0, [4.0, 4.0], 0.1), (5.0, [10.0, 7.0], 0.02))
         for direction in ("remove", "add")
     ],
 )

@@ -97,7 +97,7 @@ def gaussian_delta(mu, eps):
         return mp.ncdf(mu / 2 - eps / mu) - mp.exp(eps) * mp.ncdf(-mu / 2 - eps / mu)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, by_day=2)
 @pytest.mark.parametrize("mu", [0.5, 1e-3, 0.05, 1.0, 3.0, 6.0])
 def test_tangents_of_a_gaussian(mu):
     """Fourteen epsilons: the tangents never have less than the Gaussian delta, and nearly the same where doubles can tell."""

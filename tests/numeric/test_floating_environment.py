@@ -72,15 +72,15 @@ def check_ledgers(seeds):
 
 @needs_glibc
 def test_ledgers_keep_their_bits():
-    """Three ledgers at random, in every environment."""
-    check_ledgers(range(3))
+    """Two ledgers at random, in every environment."""
+    check_ledgers(range(2))
 
 
 @needs_glibc
 @pytest.mark.slow
 def test_many_ledgers_keep_their_bits():
-    """Two hundred ledgers at random at night, twenty by day, in every environment."""
-    check_ledgers(range(3, 3 + effort.at_night(200, by_day=20)))
+    """Two hundred ledgers at random at night, twelve by day, in every environment."""
+    check_ledgers(range(2, 2 + effort.at_night(200, by_day=12)))
 
 
 @needs_glibc

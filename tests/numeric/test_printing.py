@@ -78,24 +78,18 @@ def test_values(value, spec, upper, lower):
     assert (hs.format_upper(value, spec), hs.format_lower(value, spec)) == (upper, lower)
 
 
-@pytest.mark.parametrize("spec", ["", "d", ".4", "+.3f", ",.2f", ".3G", ".1000f", "<9.2f"])
-def test_other_formats_are_refused(spec):
-    """A format that the function does not have is an error that says so."""
-    with pytest.raises(ValueError, match="format_spec must be a width"):
-        hs.format_upper(1.0, spec)
+REFUSED = [
+    *((1.0, spec, "format_spec must be a width") for spec in ("", "d", ".4", "+.3f", ",.2f", ".3G", ".1000f", "<9.2f")),
+    *((value, ".4g", "value must be a real number") for value in ("1.0", True, None, 1j, [1.0], np.longdouble(1.0))),
+    (10**308, ".4g", "at most 308 digits"),  # everything below is exact
+]
 
 
-@pytest.mark.parametrize("value", ["1.0", True, None, 1j, [1.0], np.longdouble(1.0)])
-def test_other_values_are_refused(value):
-    """A value that is no real number, or has more bits than a double, is an error that says so."""
-    with pytest.raises(TypeError, match="value must be a real number"):
-        hs.format_lower(value)
-
-
-def test_large_integers_are_refused():
-    """An integer beyond the doubles is an error; everything below is exact."""
-    with pytest.raises(ValueError, match="at most 308 digits"):
-        hs.format_upper(10**308)
+@pytest.mark.parametrize(("value", "spec", "message"), REFUSED)
+def test_refused(value, spec, message):
+    """A format that the function does not have, and a value that is no real number or has more bits than a double."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        hs.format_upper(value, spec)
     assert read(hs.format_upper(10**308 - 1, ".0f")) == 10**308 - 1
 
 

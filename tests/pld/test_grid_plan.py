@@ -10,6 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 import pairs
 from distributions import assert_inside, compose
@@ -84,7 +85,7 @@ def both_directions(noise, rate, steps, delta, interval=0.0):
     return max(end[0] for end in ends), max(end[1] for end in ends), sum(end[4] for end in ends)
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(effort.at_night(120, by_day=40), marks=pytest.mark.slow)])
 def test_work_is_bounded_on_every_legal_cell(count):
     """No cell of the whole domain costs more than the cap, raises, or has its ends in the wrong order."""
     generator = np.random.default_rng(11)
@@ -95,7 +96,7 @@ def test_work_is_bounded_on_every_legal_cell(count):
         assert work <= 1e9, cell
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(effort.at_night(200, by_day=70), marks=pytest.mark.slow)])
 def test_most_brackets_are_narrow(count):
     """Nine in ten random cells of the usual domain have brackets of 1e-3 epsilon, however small delta is."""
     generator = np.random.default_rng(12)
@@ -112,7 +113,7 @@ def test_most_brackets_are_narrow(count):
 def test_finer_and_coarser_brackets_overlap():
     """Brackets of one number made with different tolerances have a point in common."""
     generator = np.random.default_rng(13)
-    for _ in range(60):
+    for _ in range(effort.at_night(60, by_day=20)):
         noise, rate, steps, delta = random_cell(generator, {"noise": (0.3, 50.0), "rate": 1e-5, "steps": 1e4})
         ledger = [("gaussian", [1 / noise], rate, steps)]
         for forward in (True, False):

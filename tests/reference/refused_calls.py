@@ -43,15 +43,18 @@ SIGNED = {
 
 def arguments(room: ModuleType) -> list:
     """Return the functions of a room with each number, or array of them, that the example of its docstring hands over."""
-    found = []
-    for name in room.__all__:
-        given = _example(room, name) if inspect.isfunction(getattr(room, name)) else {}
-        found += [
-            pytest.param(room, name, argument, id=f"{name}-{argument}")
-            for argument in given
-            if argument not in ANYTHING and _is_number(given[argument])
-        ]
-    return found
+    functions = [name for name in room.__all__ if inspect.isfunction(getattr(room, name))]
+    return [
+        pytest.param(room, name, argument, id=f"{name}-{argument}")
+        for name in functions
+        for argument in numbers(room, name)
+    ]
+
+
+def numbers(room: ModuleType, name: str) -> list[str]:
+    """Return the arguments that are numbers in the example of a docstring."""
+    given = _example(room, name)
+    return [argument for argument in given if argument not in ANYTHING and _is_number(given[argument])]
 
 
 def check_argument(room: ModuleType, name: str, argument: str) -> None:
@@ -71,13 +74,13 @@ def _outside(docstring: str, argument: str) -> list[float]:
     if not described:
         return []
     alone, text = described[1] == argument, described[2]
-    found = [] if argument in SIGNED or "any real" in text else [-1.0]
-    if alone and re.search(r"(?<!-)\bpositive\b(?! for)", text):
+    found = [] if argument in SIGNED or "any real" in text or "n [-" in text else [-1.0]
+    if alone and re.search(r"(?<!-)\b[pP]ositive\b(?! for)", text):
         found += [0.0, *([] if "infin" in text else [math.inf])]
     whole = (text.startswith("int") or "positive integer" in text) and ">= 0" not in text
     found += [0, 1.5] if alone and whole and argument not in FROM_ZERO else []
     for left, low, high, right in re.findall(
-        rf"{'' if alone else argument + ' '}in ([\[(])(\d[\d.]*), (\d[\d.]*)([\])])", text
+        rf"{'' if alone else argument + ' '}[iI]n ([\[(])(\d[\d.]*), (\d[\d.]*)([\])])", text
     ):
         found += [float(low) - (left == "[") / 8, float(high) + (right == "]") / 8]
     return found

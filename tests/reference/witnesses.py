@@ -16,6 +16,7 @@ from scipy.stats import binom, laplace, skellam
 
 import hockeystick as hs
 from enumeration import hockey_stick
+from finite_laws import exponential, permute_and_flip
 from hockeystick import selection
 
 EDGES = np.linspace(-12.0, 12.0, 3001)
@@ -34,19 +35,6 @@ class Laws(NamedTuple):
 def witness(mechanism, adjacency):
     """Return the laws of two adjacent data sets, or None where no lower end is claimed."""
     del mechanism, adjacency
-
-
-def exponential(epsilon, scores):
-    """Return the law over two candidates."""
-    weights = np.exp(0.5 * epsilon * np.array(scores))
-    return weights / weights.sum()
-
-
-def permute_and_flip(epsilon, scores):
-    """Return the law over two candidates."""
-    accept = [math.exp(0.5 * epsilon * (score - max(scores))) for score in scores]
-    first = 0.5 * accept[0] + 0.5 * (1.0 - accept[1]) * accept[0]
-    return np.array([first, 1.0 - first])
 
 
 def of_noise(law):
@@ -204,7 +192,8 @@ def _(mechanism: hs.RandomizedResponse, adjacency):
 def _(mechanism, adjacency):
     del adjacency
     law = exponential if isinstance(mechanism, hs.ExponentialMechanism) else permute_and_flip
-    return law(mechanism.epsilon, [0.5, -0.5]), law(mechanism.epsilon, [-0.5, 0.5])
+    scores = 0.5 * mechanism.epsilon * np.array([0.5, -0.5])
+    return law(scores), law(-scores)
 
 
 @witness.register(selection.GaussianNoisyMaximum)

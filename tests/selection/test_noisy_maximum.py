@@ -30,7 +30,7 @@ def winners(scores, counts):
     return np.array(found)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, by_day=2)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("noise", [0.5, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("k", [2, 3, 4, 7])
@@ -138,7 +138,7 @@ def winners_by(law, scores, scale):
     return np.array([np.diff(below[:, i]) @ (other[1:] + other[:-1]) / 2 for i, other in enumerate(others)])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("noise", LAWS)
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("monotone", [False, True])

@@ -361,8 +361,18 @@ class ProfiledMechanism(Mechanism):
         return known
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        """Compute a profile that is nowhere below delta, or nowhere above it; None if no such lower one is known."""
+        """Compute a profile that is nowhere below delta, or nowhere above it; None if no such lower one is known.
+
+        A mechanism defines this, or `_upper_profile` and `_lower_profile` if they do not depend on the adjacency.
+        """
+        del adjacency  # what moves is taken to be for the one in use
+        return self._upper_profile() if upper else self._lower_profile()
+
+    def _upper_profile(self) -> PrivacyProfile:
         raise NotImplementedError
+
+    def _lower_profile(self) -> PrivacyProfile | None:
+        return None
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         known = self._known(adjacency, upper=upper)

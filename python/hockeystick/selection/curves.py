@@ -49,7 +49,20 @@ class OneDirection(ProfiledMechanism):
     """A mechanism on queries or scores that a record may move in one direction only, if it is added or removed."""
 
     monotone: bool
+    _moved: ClassVar[str]  # what is assumed if they do
     _for_one_adjacency: ClassVar[bool] = True
+
+    @property
+    def _moves(self) -> float:
+        """By how much two of them differ more or less, in units of the sensitivity."""
+        return 1.0 if self.monotone else 2.0
+
+    def _said(self) -> str:
+        raise NotImplementedError
+
+    def assumptions(self) -> list[str]:
+        """Return what must be true of the step, in words."""
+        return [self._said(), *([self._moved] if self.monotone else [])]
 
     def _require_adjacency(self, adjacency: Adjacency) -> None:
         if self.monotone and adjacency == "replace":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import laplace_theta, log_q, q, q_inv
-from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
@@ -110,6 +110,7 @@ class LaplaceNoisyMaximum(OneDirection):
 
     noise_multiplier: float
     monotone: bool = False
+    _moved: ClassVar[str] = "noisy maximum: a record moves all scores in one direction"
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -117,19 +118,15 @@ class LaplaceNoisyMaximum(OneDirection):
         _epsilon(self.noise_multiplier, self.monotone)
         self._set(noise_multiplier=float(self.noise_multiplier))
 
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            "noisy maximum: no score moves by more than the sensitivity used, and only the winner is released",
-            *(["noisy maximum: a record moves all scores in one direction"] if self.monotone else []),
-        ]
+    def _said(self) -> str:
+        return "noisy maximum: no score moves by more than the sensitivity used, and only the winner is released"
 
-    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        del adjacency  # the sensitivity is taken to be for the one in use
+    def _upper_profile(self) -> PrivacyProfile:
         epsilon = _epsilon(self.noise_multiplier, self.monotone)
-        if upper:
-            return profile_until(lambda eps: np.asarray(laplace_theta(eps, epsilon)) * (1.0 + SHORT_SUM), epsilon)
-        h = 0.5 * epsilon * (1.0 - 4.0 * HANDFUL)
+        return profile_until(lambda eps: np.asarray(laplace_theta(eps, epsilon)) * (1.0 + SHORT_SUM), epsilon)
+
+    def _lower_profile(self) -> PrivacyProfile:
+        h = 0.5 * _epsilon(self.noise_multiplier, self.monotone) * (1.0 - 4.0 * HANDFUL)
         told = -math.expm1(-h) - 0.5 * h * math.exp(-h)  # the winner's probability less the loser's
         loser = math.log1p(0.5 * h) - h - math.log(2.0)  # its logarithm; near a half both would cancel
         loss = 2.0 * math.atanh(told) if h < 1.0 else math.log1p(-math.exp(loser)) - loser
@@ -199,6 +196,7 @@ class GaussianNoisyMaximum(OneDirection):
     noise_multiplier: float
     num_candidates: int
     monotone: bool = False
+    _moved: ClassVar[str] = LaplaceNoisyMaximum._moved
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -206,24 +204,19 @@ class GaussianNoisyMaximum(OneDirection):
         self._set(num_candidates=count_scalar("num_candidates", self.num_candidates, 2))
         self._check(monotone=boolean_scalar)
 
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            f"noisy maximum: no score of the {self.num_candidates} moves by more than the sensitivity used, and only the winner is released",
-            *(["noisy maximum: a record moves all scores in one direction"] if self.monotone else []),
-        ]
+    def _said(self) -> str:
+        return f"noisy maximum: no score of the {self.num_candidates} moves by more than the sensitivity used, and only the winner is released"
 
-    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        del adjacency  # the sensitivity is taken to be for the one in use
-        k, distance = self.num_candidates, (1.0 if self.monotone else 2.0) / self.noise_multiplier
-        if not upper:
-            moved = distance / math.sqrt(8.0)
-            told = math.erf(moved / math.sqrt(2.0))
-            # Near a half the logarithms of both probabilities cancel.
-            epsilon = 2.0 * math.atanh(told) if moved < 1.0 else log_q(-moved) - log_q(moved)
-            ends = [0.0, min(epsilon * (1.0 - GAUSSIAN_TAIL), LARGEST_EPSILON)]
-            return PrivacyProfile(ends, [told * (1.0 - GAUSSIAN_TAIL), 0.0])
-        half = k // 2
+    def _lower_profile(self) -> PrivacyProfile:
+        moved = self._moves / self.noise_multiplier / math.sqrt(8.0)
+        told = math.erf(moved / math.sqrt(2.0))
+        # Near a half the logarithms of both probabilities cancel.
+        epsilon = 2.0 * math.atanh(told) if moved < 1.0 else log_q(-moved) - log_q(moved)
+        ends = [0.0, min(epsilon * (1.0 - GAUSSIAN_TAIL), LARGEST_EPSILON)]
+        return PrivacyProfile(ends, [told * (1.0 - GAUSSIAN_TAIL), 0.0])
+
+    def _upper_profile(self) -> PrivacyProfile:
+        k, distance, half = self.num_candidates, self._moves / self.noise_multiplier, self.num_candidates // 2
         sets = _BySets(k - 1, distance) if k > 2 and distance >= LEAST_SHIFT else None
 
         def bound(eps: Array) -> Array:

@@ -141,10 +141,7 @@ class OptimalPartitions(_Partitions):
         rest = self.delta / math.expm1(self.epsilon)  # where it would stay: d + rest falls by e^-epsilon
         return max((missing + rest) * math.exp(-min(steps * self.epsilon, 800.0)) - rest, 0.0)
 
-    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        del adjacency  # refused above, if it is the other one
-        if not upper:
-            return None
+    def _upper_profile(self) -> PrivacyProfile:
         last = self._last_growing()
         before, at = self._growing(last - 1), min(self._growing(last), 1.0)
         after = self._missing(1, 1.0 - at)
@@ -230,10 +227,7 @@ class ThresholdedPartitions(_Partitions):
             return q(away)
         return 0.5 * math.exp(-away) if away > 0.0 else 1.0 - 0.5 * math.exp(away)
 
-    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        del adjacency  # refused above, if it is the other one
-        if not upper:
-            return None
+    def _upper_profile(self) -> PrivacyProfile:
         distance = 1.0 / self.noise.noise_multiplier
         margin = 1.0 + GAUSSIAN_TAIL * (1.0 + abs(self.threshold - 1.0) * distance) ** 2  # the distance is rounded
         alone = min(self.keep_probability(1) * margin + sys.float_info.min, 1.0)

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from hockeystick._checks import POSITIVE, Array, boolean_scalar, count_scalar
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
-from hockeystick.mechanisms.base import Adjacency
+from hockeystick.kernels import laplace_theta
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
 
@@ -75,6 +76,7 @@ class AboveThreshold(OneDirection):
     query_noise: float
     hits: int = 1
     monotone: bool = False
+    _moved: ClassVar[str] = "sparse vector: a record moves all queries in one direction"
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -84,27 +86,19 @@ class AboveThreshold(OneDirection):
             msg = f"the epsilons of threshold_noise and query_noise must be at most 600 together, not {first:g} + {second:g}"
             raise ValueError(msg)
 
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            f"sparse vector: queries move by the sensitivity used at most, their noise is fresh, it stops after {self.hits} answers above",
-            *(["sparse vector: a record moves all queries in one direction"] if self.monotone else []),
-        ]
+    def _said(self) -> str:
+        return f"sparse vector: queries move by the sensitivity used at most, their noise is fresh, it stops after {self.hits} answers above"
 
     def _epsilons(self) -> tuple[float, float]:
-        moved = 1.0 if self.monotone else 2.0
-        return 1.0 / self.threshold_noise, self.hits * moved / self.query_noise
+        return 1.0 / self.threshold_noise, self.hits * self._moves / self.query_noise
 
-    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        del adjacency  # the sensitivity is taken to be for the one in use
-        if not upper:
-            return None
+    def _upper_profile(self) -> PrivacyProfile:
         first, second = (epsilon * (1.0 + HANDFUL) for epsilon in self._epsilons())
         whole = first + second
 
         def bound(eps: Array) -> Array:
             pure = -np.expm1(np.minimum(eps - whole, 0.0)) / (1.0 + math.exp(-whole))
-            return np.minimum(pure, _laplace(_rest(eps, second), first)) * (1.0 + SHORT_SUM)
+            return np.minimum(pure, np.asarray(laplace_theta(_rest(eps, second), first))) * (1.0 + SHORT_SUM)
 
         last = min(whole * (1.0 + HANDFUL), LARGEST_EPSILON)
         return profile_until(bound, last, second, abs(second - first))
@@ -151,6 +145,7 @@ class GaussianAboveThreshold(OneDirection):
     query_noise: float
     num_queries: int
     monotone: bool = False
+    _moved: ClassVar[str] = AboveThreshold._moved
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -161,19 +156,11 @@ class GaussianAboveThreshold(OneDirection):
             monotone=boolean_scalar,
         )
 
-    def assumptions(self) -> list[str]:
-        """Return what must be true of the step, in words."""
-        return [
-            f"sparse vector: queries move by the sensitivity used at most, it stops at the first answer above or after {self.num_queries} queries",
-            *(["sparse vector: a record moves all queries in one direction"] if self.monotone else []),
-        ]
+    def _said(self) -> str:
+        return f"sparse vector: queries move by the sensitivity used at most, it stops at the first answer above or after {self.num_queries} queries"
 
-    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        del adjacency  # the sensitivity is taken to be for the one in use
-        if not upper:
-            return None
-        moved = 1.0 if self.monotone else 2.0
-        first, second = 1.0 / self.threshold_noise, moved / self.query_noise
+    def _upper_profile(self) -> PrivacyProfile:
+        first, second = 1.0 / self.threshold_noise, self._moves / self.query_noise
         everything = math.sqrt(self.num_queries) / self.query_noise
 
         def bound(eps: Array) -> Array:
@@ -185,12 +172,6 @@ class GaussianAboveThreshold(OneDirection):
 def _rest(eps: Array, taken: float | Array) -> Array:
     """Return what is left of epsilon, rounded down: where little noise makes a curve steep, a rounding counts."""
     return np.asarray(eps - taken - HANDFUL * (eps + taken))
-
-
-def _laplace(eps: Array, distance: float) -> Array:
-    """Return delta of Laplace noise at any epsilon: that of -eps is -expm1(-eps) + e^-eps times that of eps."""
-    beyond = -np.expm1(np.minimum(0.5 * (np.abs(eps) - distance), 0.0))
-    return np.where(eps >= 0.0, beyond, -np.expm1(np.minimum(eps, 0.0)) + np.exp(np.minimum(eps, 0.0)) * beyond)
 
 
 def _split(eps: Array, first: float, second: float, count: int) -> Array:

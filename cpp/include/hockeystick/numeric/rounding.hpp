@@ -39,6 +39,9 @@ inline constexpr double thirty_two_roundings = 0x1p-48;
 // roundings.
 inline constexpr double product_error = 0x1p-44;
 
+// A mass e^-x with x up to 700: the rounding of x counts x times.
+inline constexpr double weight_error = 0x1p-40;
+
 // The spacing of doubles at 1; for results that a library function returns to within an ulp.
 inline constexpr double one_ulp = 0x1p-52;
 
