@@ -168,9 +168,9 @@ def compute_once_regions() -> Table:
     return stacked(r"The smallest certified bound ($2L/\sigma = 1$, convex losses)", UNITS, parts)
 
 
-def compute_every_round_regions() -> Table:
+def compute_every_round_regions(points: int = 24) -> Table:
     """Return the smallest bound and its name over eps and rounds, for a record that is used in all of them."""
-    eps, rounds = np.geomspace(0.01, 10.0, 24)[:, np.newaxis], np.unique(np.geomspace(1, 200, 24).round())
+    eps, rounds = np.geomspace(0.01, 10.0, points)[:, np.newaxis], np.unique(np.geomspace(1, 200, points).round())
     parts: list[dict[str, Any]] = []
     for reach in (2.0, 3.0, 5.0):
         best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=rounds, **unit_process(0.25, reach))
