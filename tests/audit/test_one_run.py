@@ -10,13 +10,7 @@ from scipy import optimize, stats
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit.one_run import (
-    Guesses,
-    approximate_dp_inverse,
-    binomial_rejects,
-    gaussian_inverse,
-    impossible,
-)
+from hockeystick.audit.one_run import Guesses, approximate_dp_inverse, binomial_rejects, gaussian_inverse, impossible
 
 METHODS = ("f_dp", "binomial")
 AUDITS = 200

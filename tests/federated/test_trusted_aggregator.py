@@ -122,11 +122,7 @@ def test_step_size_is_checked_where_it_can_be(function: Callable[..., np.ndarray
 
 @pytest.mark.parametrize(
     ("function", "rows"),
-    [
-        (_core.trusted_aggregator, 5),
-        (_core.trusted_aggregator_random_stop, 5),
-        (_core.trusted_aggregator_bounds, 6),
-    ],
+    [(_core.trusted_aggregator, 5), (_core.trusted_aggregator_random_stop, 5), (_core.trusted_aggregator_bounds, 6)],
 )
 def test_core_refuses_arrays_that_end_before_the_rounds(function: Callable[..., np.ndarray], rows: int) -> None:
     """The compiled functions need a value for each of the ten rounds, or a constant."""

@@ -151,13 +151,14 @@ sdp_batch_size_sc(**SILO, smoothness=BETA, gradient_std=PHI, strong_convexity=MU
     -> N / (ROOT * log(MU * 2 * min((EPS * N * M) ** 2 / (L**2 * d * LOG), N * M / PHI**2)))
 shuffle_rounds(**SHUFFLED) -> 1000
 published.shuffle_rounds(**SHUFFLED) -> 100
-shuffle_rounds(**SHUFFLED | {"smoothness": 4.0, "strong_convexity": 0.5}) -> max(1000, 64 * log(4 * 0.5 * 100**2 / 2))
+shuffle_rounds(**SHUFFLED | {"smoothness": 40.0, "strong_convexity": 0.5}) -> 640 * log(40 * 0.5 * 100**2 / 2)
 unequal_silos_rate(**UNEQUAL) -> (6 / sqrt(1200), 6 * sqrt(7 * T), 0)
 unequal_silos_rate(**UNEQUAL, strong_convexity=0.1) -> (40 / 1200, 40 * 7 * T, 0)
 unequal_silos_empirical_rate(lipschitz=2.0, strong_convexity=0.1, rounds=300, dimension=7, effective_noise=T)
     -> 40 * (1 / 300 + 7 * T)
 unequal_silos_step(**UNEQUAL, smoothness=1.0, rounds=300)
     -> min(1.0, 3 / (2 * sqrt(300)) * min(sqrt(1200 / 300), 1, sqrt(1 / (7 * 300 * T))))
+unequal_silos_step(**UNEQUAL, smoothness=50.0, rounds=300) -> 1 / 50
 unequal_silos_rounds(**UNEQUAL, smoothness=5.0) -> 7.5 * min(sqrt(1200), 1 / sqrt(7 * T)) + min(1200, 1 / (7 * T))
 published.unequal_silos_rounds(**UNEQUAL, smoothness=5.0) -> 7.5 * sqrt(7 * T) + min(1200, 1 / (7 * T))
 unequal_silos_rounds(**UNEQUAL, smoothness=5.0, strong_convexity=0.1) -> 100 * log(5 * 0.1 * 9 / (4 * 7 * T)) + 1200

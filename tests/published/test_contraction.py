@@ -14,7 +14,7 @@ import hockeystick as hs
 import theorems
 from hockeystick import federated, last_iterate, published, utility
 from hockeystick.published import UnsoundBoundWarning
-from printed import quietly
+from hockeystick.published.warning import quietly
 
 STEP = {
     "num_records": 40, "learning_rate": 0.7, "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 0.5, "strong_convexity":

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import hockeystick as hs
 from hockeystick import federated, published
 from hockeystick.published import UnsoundBoundWarning
-from printed import quietly
+from hockeystick.published.warning import quietly
 
 STEPS = {"local_steps": 5, "learning_rate": 0.1}
 DATA = STEPS | {"num_clients": 20, "clip_norm": 2.0}

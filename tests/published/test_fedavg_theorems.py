@@ -11,7 +11,7 @@ import pytest
 import theorems
 from hockeystick import published
 from hockeystick.published import UnsoundBoundWarning
-from printed import quietly
+from hockeystick.published.warning import quietly
 
 FEDAVG = {
     "rounds": 30, "local_steps": 5, "num_clients": 20, "clip_norm": 2.0, "noise_std": 0.5, "smoothness": 1.5,

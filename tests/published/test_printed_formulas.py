@@ -12,7 +12,7 @@ import silo_arguments
 import value_tables
 from hockeystick import distortion, isrl, published, utility
 from hockeystick.published import UnsoundBoundWarning
-from printed import quietly
+from hockeystick.published.warning import quietly
 from silo_arguments import SIGMA, close, setting
 
 N2 = 1 / 1238**2

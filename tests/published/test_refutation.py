@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -147,20 +148,7 @@ def clipped(gradient: np.ndarray, norm: float) -> np.ndarray:
     return gradient / np.maximum(1.0, np.linalg.norm(gradient, axis=1, keepdims=True) / norm)
 
 
-def run_fedavg(
-    sign: float,
-    slope: float,
-    *,
-    rounds: int,
-    local_steps: int,
-    num_clients: int,
-    clip_norm: float,
-    noise_std: float,
-    smoothness: float,
-    learning_rate: float,
-    runs: int,
-    seed: int,
-) -> tuple[np.ndarray, float]:
+def run_fedavg(sign: float, slope: float, f: SimpleNamespace, runs: int, seed: int) -> tuple[np.ndarray, float]:
     """Run Noisy-FedAvg many times and return the last models and the largest gradient norm met.
 
     All clients share the non-convex term h cos(w_2 sqrt(L/h)), whose curvature reaches +L and -L; one of them adds
@@ -168,21 +156,20 @@ def run_fedavg(
     """
     rng = np.random.default_rng(seed)
     height = 0.01
-    frequency = math.sqrt(smoothness / height)
+    frequency = math.sqrt(f.smoothness / height)
     model = np.zeros((runs, 2))
     largest = 0.0
-    for _ in range(rounds):
+    for _ in range(f.rounds):
         total = np.zeros_like(model)
-        for linear, weight in ((sign * slope, 1), (0.0, num_clients - 1)):
+        for linear, weight in ((sign * slope, 1), (0.0, f.num_clients - 1)):
             local = model.copy()
-            for _ in range(local_steps):
-                gradient = np.stack(
-                    [np.full(runs, linear), -height * frequency * np.sin(frequency * local[:, 1])], axis=1
-                )
+            for _ in range(f.local_steps):
+                pull = -height * frequency * np.sin(frequency * local[:, 1])
+                gradient = np.stack([np.full(runs, linear), pull], axis=1)
                 largest = max(largest, float(np.linalg.norm(gradient, axis=1).max()))
-                local -= learning_rate * clipped(gradient, clip_norm)
+                local -= f.learning_rate * clipped(gradient, f.clip_norm)
             total += weight * local
-        model = total / num_clients + rng.normal(0, noise_std / math.sqrt(num_clients), model.shape)
+        model = total / f.num_clients + rng.normal(0, f.noise_std / math.sqrt(f.num_clients), model.shape)
     return model, largest
 
 
@@ -194,29 +181,22 @@ def test_attack_on_the_clipped_process(clipping: str) -> None:
     The objective is fixed and non-convex with smoothness constant exactly L; either no gradient reaches the clip norm, or the
     differing client's always exceeds it threefold.
     """
-    federation = {
-        "rounds": 20,
-        "local_steps": 2,
-        "num_clients": 10,
-        "clip_norm": 1.0,
-        "noise_std": 2 * 2 / (math.sqrt(10) * 0.5),  # half a unit a round
-        "smoothness": 1.0,
-        "learning_rate": 1.0,
-    }
+    half = {"noise_std": 2 * 2 / (math.sqrt(10) * 0.5), "learning_rate": 1.0}  # half a unit a round
+    arguments = federation(rounds=20, local_steps=2, **half)
     slope = math.sqrt(1 - 0.01) if clipping == "inactive" else 3.0
     runs, eps = 50_000, 1.0
-    here, norm = run_fedavg(+1, slope, **federation, runs=runs, seed=1)
-    there, _ = run_fedavg(-1, slope, **federation, runs=runs, seed=2)
+    here, norm = run_fedavg(+1, slope, SimpleNamespace(**arguments), runs, seed=1)
+    there, _ = run_fedavg(-1, slope, SimpleNamespace(**arguments), runs, seed=2)
     assert (norm <= 1.0 + 1e-12) == (clipping == "inactive")
 
-    deviation = federation["noise_std"] * math.sqrt(20 / 10)
+    deviation = arguments["noise_std"] * math.sqrt(20 / 10)
     threshold = -eps * deviation**2 / (2 * 2 * 20 / 10)  # where the likelihood ratio of the linear losses is e^eps
     hit, false_alarm = np.mean(here[:, 0] < threshold), np.mean(there[:, 0] < threshold)
     gained = hit - math.exp(eps) * false_alarm
     error = math.sqrt((hit * (1 - hit) + math.exp(2 * eps) * false_alarm * (1 - false_alarm)) / runs)
 
-    printed = hs.gdp_delta(published.fedavg_gdp(**federation), eps)
-    certified = federated.fedavg_delta(eps, **federation)
+    printed = hs.gdp_delta(published.fedavg_gdp(**arguments), eps)
+    certified = federated.fedavg_delta(eps, **arguments)
     assert gained > printed + 40 * error
     assert gained < certified + 5 * error
     assert gained > 0.95 * certified  # the certified value is nearly attained
