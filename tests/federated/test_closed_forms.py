@@ -107,11 +107,14 @@ def test_layouts(name: str) -> None:
     np.testing.assert_array_equal(call(name, cells, num_threads=3), plain)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+QUICK = [
+    name for name in FUNCTIONS if "stagewise" not in name
+]  # the others are computed cell by cell, which takes long
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_axes(name: str) -> None:
     """Factors that are computed over their own axes give what a cell gives alone."""
-    if "stagewise" in name:  # a cell takes long, and no block computes it
-        pytest.skip("computed cell by cell")
     cells = drawn(FUNCTIONS[name][1], 60)
     names = list(cells)
     first, second = names[0], names[-1]
@@ -143,7 +146,7 @@ def bad_values(name: str, key: str) -> list[float]:
     return found + [np.inf] * (key not in INFINITE) + BEYOND.get(name.split("_", maxsplit=1)[0], {}).get(key, [])
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "stagewise" not in name])
+@pytest.mark.parametrize("name", QUICK)
 def test_out_of_domain(name: str) -> None:
     """A bad number raises ValueError with its name, cell and value; with on_error="nan" it spoils its own cell only."""
     cells = drawn(FUNCTIONS[name][1], 33)
