@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, Array, Checks, Domain, OnError, Result, broadcast, choice
-from hockeystick._checks.named import in_domains
+from hockeystick._checks import LARGEST_COUNT, Array, Checks, OnError, Result, broadcast, choice
 
 Loss: TypeAlias = Literal["convex", "nonconvex"]
 
@@ -22,10 +21,11 @@ SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 SCHEDULES_BY_ROUND = ("stagewise", "continuous")  # the cost of a cell grows with its rounds
 
 
-DOMAINS: dict[str, str | Domain] = {
-    **dict.fromkeys(("local_steps", "num_clients"), "count"),
-    **dict.fromkeys(("clip_norm", "noise_std", "learning_rate", "prox"), "positive"),
-    "smoothness": "non_negative",
+CHECKS = {
+    **dict.fromkeys(("local_steps", "num_clients"), Checks.count),
+    **dict.fromkeys(("clip_norm", "noise_std"), Checks.positive),
+    "smoothness": Checks.non_negative,
+    **dict.fromkeys(("learning_rate", "prox"), Checks.positive),
 }
 
 
@@ -39,9 +39,13 @@ def scheduled(
     grid = Checks(arguments["num_threads"], arguments["on_error"])
     schedule = choice("schedule", arguments["schedule"], SCHEDULES)
     by_round = schedule in SCHEDULES_BY_ROUND
-    question = in_domains(arguments, {"eps": "non_negative_or_infinite", "delta": "probability"}, grid).values()
+    question: tuple[Array, ...] = ()
+    if what == "delta":
+        question = (grid.non_negative_or_infinite("eps", arguments["eps"]),)
+    elif what == "epsilon":
+        question = (grid.probability("delta", arguments["delta"]),)
     rounds = grid.count_up_to("rounds", arguments["rounds"], core.max_scheduled_rounds if by_round else LARGEST_COUNT)
-    known = in_domains(arguments, DOMAINS, grid)
+    known = {name: check(grid, name, arguments[name]) for name, check in CHECKS.items() if name in arguments}
     if "prox" in known:
         pull, rate = known["prox"], known["learning_rate"]
         grid.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=known["smoothness"])
@@ -49,7 +53,7 @@ def scheduled(
     diameter = arguments["diameter"]
     bound = np.asarray(np.inf) if diameter is None else grid.positive_or_infinite("diameter", diameter)
     cells = (rounds, *known.values(), bound)
-    if by_round and what != "gdp":
+    if by_round and question:
         mu = grid.map(partial(getattr(core, f"{kind}_gdp"), schedule), *cells)
         return grid.map(core.gdp_dp_delta if what == "delta" else core.gdp_epsilon, np.asarray(mu), *question)
     return grid.map(partial(getattr(core, f"{kind}_{what}"), schedule), *cells, *question)
