@@ -85,14 +85,9 @@ def test_theorem_12a_is_refuted_beyond_doubt() -> None:
         return model
 
     cell = {
-        "rounds": rounds,
-        "local_steps": local_steps,
-        "num_clients": clients,
-        "clip_norm": 1.0,
-        "noise_std": noise,
-        "smoothness": 1.0,
-        "learning_rate": rate,
-    }
+        "rounds": rounds, "local_steps": local_steps, "num_clients": clients, "clip_norm": 1.0, "noise_std": noise,
+        "smoothness": 1.0, "learning_rate": rate,
+    }  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", published.UnsoundBoundWarning)
         printed = published.fedavg_gdp(**cell)

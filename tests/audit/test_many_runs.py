@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+import effort
 import hockeystick as hs
 import processes
 from hockeystick import audit
 from hockeystick.audit.many_runs import Counts, credible_epsilon, proportion_lower
 
 CONFIDENCE = 0.9
-AUDITS = 400
+AUDITS = effort.at_night(400, by_day=200)
 SLACK = int(stats.binom.isf(1e-4, AUDITS, 1 - CONFIDENCE))  # a sound audit fails more often once in 10,000 seeds
 
 

@@ -10,13 +10,7 @@ from scipy import optimize, stats
 
 import hockeystick as hs
 from hockeystick import audit
-from hockeystick.audit.one_run import (
-    Guesses,
-    approximate_dp_inverse,
-    binomial_rejects,
-    gaussian_inverse,
-    impossible,
-)
+from hockeystick.audit.one_run import Guesses, approximate_dp_inverse, binomial_rejects, gaussian_inverse, impossible
 
 METHODS = ("f_dp", "binomial")
 AUDITS = 200
@@ -151,7 +145,7 @@ def answers_or_all(rng: np.random.Generator, coins: np.ndarray) -> np.ndarray:
 SLACK = int(stats.binom.isf(1e-4, AUDITS, 0.1))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("num_guesses", [40, 300])
 def test_coverage(method: str, num_guesses: int) -> None:
@@ -162,6 +156,7 @@ def test_coverage(method: str, num_guesses: int) -> None:
     assert exceeding(method, 1.0, 0.0, answers_or_all, num_guesses) > SLACK  # epsilon is infinite at delta = 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_guesses", [40, 300])
 def test_coverage_of_mu(num_guesses: int) -> None:
     """The same for the Gaussian fit on Gaussian noise, where its assumption is true."""

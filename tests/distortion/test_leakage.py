@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
+import effort
 from hockeystick import distortion, isrl
 
 GRADIENTS = [(1.0, 0.0), (0.0, 2.0), (1.0, 1.0), (-2.0, 0.5)]
-
-
 FAIR = [0.5, 0.5]
 
 
@@ -131,7 +130,7 @@ def test_random_kernels() -> None:
     """No release of two to five outcomes on two to five data sets leaks more, for any prior and average over outcomes."""
     rng = np.random.default_rng(7)
     closest = 0.0
-    for _ in range(4000):
+    for _ in range(effort.at_night(4000, by_day=1000)):
         data, outcomes, epsilon = rng.integers(2, 6), rng.integers(2, 6), rng.choice([0.1, 1.0, 3.0, 8.0])
         kernel = np.exp(epsilon * rng.choice([0.0, 1.0, rng.random()], size=(data, outcomes)))
         kernel /= kernel.sum(axis=1, keepdims=True)

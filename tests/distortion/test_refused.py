@@ -21,44 +21,28 @@ NAMES = {
 REFUSED = r"""
 jensen_shannon_distance(FAIR, [0.2, 0.3, 0.5]) -> outcomes.*\(3,\) and \(2,\)
 total_variation_distance([0.5, 0.6], FAIR) -> p must sum to 1
-kl_divergence([1.5, -0.5], FAIR) -> p\[0\] must lie in \[0, 1\], not 1.5
 sum_of_squares_gap([1, 2], [1, 2, 3]) -> w_star.*\(3,\) and \(2,\)
 expected_gap([0, 0], [[1, 2], [2, 1]], 0) -> without negative eigenvalues
 expected_gap([0, 0], [[1, 0.5], [0, 1]], 0) -> must be symmetric
 expected_gap([0, 0], [[1, 0, 0]], 0) -> covariance must have the shape
 expected_gap_from_samples([1.0, 2.0], 0) -> samples must have the shape
-total_variance(FAIR, [0, 2], [1, -3]) -> variances\[1\] must be non-negative
-total_variance([0.5, 0.4], [0, 2], [1, 3]) -> weights must sum to 1
 total_variance(FAIR, [0, 2, 3], [1, 3]) -> means must have one entry for each weight
-federated_utility_loss([]) -> losses must have the shape
 federated_utility_loss([0.1]) -> losses must have the shape
-averaged_posterior([[0.5, 0.6]], [1.0]) -> kernel must sum to 1
 averaged_posterior(KERNEL, [1.0]) -> a row for each weight
 max_bayesian_privacy_leakage(KERNEL, [1.0, 0.0]) -> prior must be positive
 federated_privacy_leakage([0.9]) -> per_client
 federated_privacy_leakage([]) -> per_client must not be empty
 federated_privacy_leakage([0.1], "median") -> reduction must be one of
-gaussian_tv_isotropic(0.0, 1.0, 1) -> variance must be positive
-noise_variance_for_tv(1.0, 1.0, 1) -> total_variation must lie in
 privacy_leakage_lower_bound(0.9, 0.1, 0.1) -> unprotected must lie in
-min_distortion_for_budget(0.3, 0.9, 0.1) -> budget must lie in
-ldp_epsilon_for_leakage(0.9) -> budget must lie in
 sampled_update_variance([], 0.3) -> gradients must have the shape
 fedsgd_local_step([0.0], np.zeros((0, 1)), learning_rate=1.0) -> not be empty
-aggregate([[1.0], [2.0]], [0.5, 0.6]) -> weights must sum to 1
 aggregate([[1.0], [2.0]], [1.0]) -> one entry for each client
 max_near_optimal_gap([0.0, 1.0], [1.0], 0.5) -> as long as deficits
-chi_squared_divergence(FAIR, [0.5, 0.4]) -> q must sum to 1 within 1e-09
-chi_squared_divergence(FAIR, [0.5, 0.25, 0.25]) -> q must have as many outcomes as p
-hockey_stick_divergence(FAIR, FAIR, -1.0) -> eps must be non-negative, not -1
 min_distortion_for_budget(0.8, 0.1, 0.1) -> InfeasibleBudgetError
 min_distortion_for_budget(0.3, 0.1, 0.0) -> InfeasibleBudgetError
 max_near_optimal_gap([0, 0.1, 0.5], [0.1, 0.2, 0.7], 0.1) -> InfeasibleBudgetError
-sampled_update_variance(GRADIENTS, 0.3, num_rounds=True) -> TypeError
 sampled_update_variance(GRADIENTS, 0.3, num_rounds=2.0) -> TypeError
-gaussian_tv_isotropic("1", 1.0, 1) -> TypeError
 distort_parameters([0.0], 0.1, 7) -> TypeError
-leakage_tv_coefficient(True) -> TypeError
 """
 
 

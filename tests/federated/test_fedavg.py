@@ -25,7 +25,7 @@ CHANGES: dict[str, list[dict[str, float]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("diameter", [None, 0.05, 1.0])
 @pytest.mark.parametrize("function", CHANGES)
@@ -85,6 +85,7 @@ def test_diameter_bounds_every_number_of_rounds() -> None:
     assert federated.fedavg_gdp(**grid, diameter=np.inf) == federated.fedavg_gdp(**grid)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("schedule", ["stagewise", "continuous"])
 @pytest.mark.parametrize("rate", [1e-9, 1e-4, 0.5])
 def test_fedprox_of_many_rounds(schedule: str, rate: float) -> None:
@@ -116,12 +117,8 @@ def test_fedprox_is_never_below_linear_losses(schedule: str) -> None:
 
 
 SIGNS = {"rounds": 1, "local_steps": 1, "clip_norm": 1, "noise_std": -1, "num_clients": -1, "smoothness": 1}
-
-
 # More local steps shrink later rounds' continuous steps; more rounds of fading steps add more noise than signal.
 NOT_MONOTONE = {("continuous", "local_steps"), ("continuous", "rounds"), ("stagewise", "rounds")}
-
-
 MONOTONE = [
     (schedule, name, diameter)
     for schedule in SCHEDULES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
 
 import mpmath as mp
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import hockeystick as hs
+import small_federations
 from hockeystick.federated import released_models
 from hockeystick.federated.released_models import (
     FROM,
@@ -24,69 +24,67 @@ from hockeystick.federated.released_models import (
     SampledRounds,
     smallest_of,
 )
-from small_federations import EPSILONS, cells, largest, mean_of_fixed, mean_of_poisson, mean_of_remaining
+from small_federations import EPSILONS, cells, largest, law_of_mean
 
-FIXED = [(1, 1.0), (2, 1.0), (3, 0.4), (4, 0.3), (2, 0.2)]  # how many are drawn, and how often the record is used
-POISSON = [(0.3, 1.0), (0.6, 0.5), (0.05, 1.0), (1.0, 0.7)]  # the sampling rate, and how often the record is used
-REMAINING = [(1, 0.3, 1.0), (2, 0.5, 1.0), (3, 0.1, 0.4), (4, 0.3, 1.0), (4, 0.6, 0.3), (2, 0.9, 0.2)]  # with dropout
-
-
-def fixed(size, use, noise, edges):
-    """Return the pair of a fixed number of four clients, their law, and the share of the pair that models attain at an eps."""
-    pair = FixedMean(2 / (size * noise / math.sqrt(size)), size / 4 * use)
-    return (
-        pair,
-        lambda *places: mean_of_fixed(*places, size, use, noise, edges),
-        lambda _: 1 - 1e-2,
-    )  # cells have a width
+SHARES = {  # of what some clients' mean tells by its pair: how many are drawn, rates, dropouts, and how often the record is used
+    "fixed": [(1, 1.0), (2, 1.0), (3, 0.4), (4, 0.3), (2, 0.2)],
+    "poisson": [(0.3, 1.0), (0.6, 0.5), (0.05, 1.0), (1.0, 0.7)],
+    "remaining": [(1, 0.3, 1.0), (2, 0.5, 1.0), (3, 0.1, 0.4), (4, 0.3, 1.0), (4, 0.6, 0.3), (2, 0.9, 0.2)],
+}
 
 
-def poisson(rate, use, noise, edges):
-    """Return the same of a Poisson sample, of which nothing is claimed to be attained."""
-    return (
-        PoissonMean(2 / noise, rate, use, 4),
-        lambda *places: mean_of_poisson(*places, rate, use, noise, edges),
-        lambda _: 0.0,
-    )
+def pair_of(kind, who, use, noise):
+    """Return the pair of four clients' mean."""
+    if kind == "fixed":
+        (size,) = who
+        step = FixedMean(2 / (size * noise / math.sqrt(size)), size / 4 * use)
+    elif kind == "poisson":
+        step = PoissonMean(2 / noise, *who, use, 4)
+    else:
+        size, dropout = who
+        step = RemainingMean(2 / noise, size / 4 * use, size, dropout)
+    return step._pair("replace")
 
 
-def remaining(size, dropout, use, noise, edges):
-    """Return the same of those who do not drop out: the largest size counts for all rates, which costs more the less is leaked."""
-    pair = RemainingMean(2 / noise, size / 4 * use, size, dropout)
-    attained = lambda eps: 1 - 1e-2 if eps == 0 else 0.8 if noise == 0.5 else 0.0
-    return pair, lambda *places: mean_of_remaining(*places, size, dropout, use, noise, edges), attained
+def attained(kind, eps, noise):
+    """Return the share of the pair that models attain: cells have a width; the largest size counts for all dropouts; of Poisson samples none is claimed."""
+    if kind == "remaining" and eps > 0:
+        return 0.8 if noise == 0.5 else 0.0
+    return 0.0 if kind == "poisson" else 1 - 1e-2
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.5])
-@pytest.mark.parametrize(
-    ("made", "numbers", "points"),
-    [
-        *((fixed, n, 800) for n in FIXED),
-        *((poisson, n, 800) for n in POISSON),
-        *((remaining, n, 400) for n in REMAINING),
-    ],
-)
-def test_no_federation_leaks_more(made, numbers, points, noise):
+@pytest.mark.parametrize(("kind", "numbers"), [(kind, numbers) for kind in SHARES for numbers in SHARES[kind]])
+def test_no_federation_leaks_more(kind, numbers, noise):
     """All places of four clients' models, of which some are drawn and some of these remain: below the pair, and near it where attained."""
-    pair, law, attained = made(*numbers, noise, np.linspace(-1 - 8 * noise, 1 + 8 * noise, points))
-    for eps in EPSILONS:
-        found, upper = largest(law, eps), pair._pair("replace").one_step(True, False, eps)[1]
-        assert upper * attained(eps) <= found <= upper * (1 + 1e-9) + 1e-13
+    *who, use = numbers
+    sets = getattr(small_federations, kind)(*who)
+    edges = np.linspace(-1 - 8 * noise, 1 + 8 * noise, 400 if kind == "remaining" else 800)
+
+    def law(*places):
+        joint = law_of_mean(sets, *places, use=use, noise=noise, edges=edges)
+        return joint.sum(axis=0) if kind == "poisson" else joint  # how many were drawn is not shown
+
+    pair = pair_of(kind, who, use, noise)
+    for eps, found in largest(law).items():
+        upper = pair.one_step(True, False, eps)[1]
+        assert upper * attained(kind, eps, noise) <= found <= upper * (1 + 1e-9) + 1e-13
 
 
 @pytest.mark.parametrize(
-    ("step", "law", "points"),
+    ("step", "sets", "points"),
     [
-        (PoissonMean(2 / 0.7, 0.4, 1.0, 4), partial(mean_of_poisson, rate=0.4), 500),
-        (RemainingMean(2 / 0.7, 0.5, 2, 0.3), partial(mean_of_remaining, size=2, dropout=0.3), 250),
+        (PoissonMean(2 / 0.7, 0.4, 1.0, 4), small_federations.poisson(0.4), 500),
+        (RemainingMean(2 / 0.7, 0.5, 2, 0.3), small_federations.remaining(2, 0.3), 250),
     ],
     ids=["poisson", "remaining"],
 )
-def test_two_rounds(step, law, points):
+def test_two_rounds(step, sets, points):
     """Both rounds against opposite models, in the same and in mixed order: below the accountant's bound."""
-    edges = np.linspace(-7.0, 7.0, points)
-    laws = [law((-1.0, -1.0, -1.0), mine, 0.0, use=1.0, noise=0.7, edges=edges) for mine in (1.0, -1.0)]
+    others, edges = (-1.0, -1.0, -1.0), np.linspace(-7.0, 7.0, points)
+    joint = [law_of_mean(sets, others, mine, 0.0, use=1.0, noise=0.7, edges=edges) for mine in (1.0, -1.0)]
+    laws = [law.sum(axis=0) if isinstance(step, PoissonMean) else law.ravel() for law in joint]
     bound = hs.Accountant("replace").compose(step, 2)
     for (p1, q1), (p2, q2) in itertools.product([laws, laws[::-1]], repeat=2):
         for eps in EPSILONS:
@@ -160,17 +158,18 @@ def test_everybody_and_dropouts_are_poisson_clients():
 # The last averaged model alone
 
 
-def last_law(moves, rate, radius, rounds, start, expansion):  # noqa: PLR0917
-    """Return the law of a chain on [-radius, radius], by transitions between 401 points: projected noise of deviation 1."""
+def last_laws(moves, rate, radius, rounds, expansion):
+    """Return the laws of a chain on [-radius, radius] from the middle and from an end: projected noise of deviation 1, on 401 points."""
     points = np.linspace(-radius, radius, 401)
     edges = np.concatenate([[-np.inf], 0.5 * (points[1:] + points[:-1]), [np.inf]])
-    law = np.zeros(points.size)
-    law[np.searchsorted(points, start)] = 1.0
     kernel = sum(
         chance * np.diff(ndtr(edges - (expansion * points + move)[:, np.newaxis]), axis=1)
         for move, chance in zip(moves, (1 - rate, rate), strict=True)
     )
-    return law @ np.linalg.matrix_power(kernel, rounds)
+    laws = np.eye(points.size)[[200, 400]]
+    for _ in range(rounds):
+        laws = laws @ kernel
+    return laws
 
 
 @pytest.mark.parametrize("expansion", [1.0, 1.1])
@@ -185,11 +184,10 @@ def test_no_chain_leaks_more(shift, rate, radius, rounds, expansion):
         spent = hs.Accountant("replace").compose(FixedMean(shift / math.sqrt(share), rate), last)
         spent = spent.compose(hs.Gaussian(2 * math.sqrt(1 - share) / alike.closing(last)))
         bounds = {eps: min(bound, spent.delta(eps)) for eps, bound in bounds.items()}
-    half = shift / 2
-    for start, unused in itertools.product((0.0, radius), (-half, 0.0, half)):
-        p, q = (last_law((unused, used), rate, radius, rounds, start, expansion) for used in (half, -half))
+    for unused in (-shift / 2, 0.0, shift / 2):
+        p, q = (last_laws((unused, used), rate, radius, rounds, expansion) for used in (shift / 2, -shift / 2))
         for eps, bound in bounds.items():
-            attained = max(np.maximum(a - math.exp(eps) * b, 0.0).sum() for a, b in ((p, q), (q, p)))
+            attained = max(np.maximum(a - math.exp(eps) * b, 0.0).sum(axis=1).max() for a, b in ((p, q), (q, p)))
             assert attained <= bound * (1 + 1e-6) + 1e-13
 
 

@@ -98,24 +98,3 @@ def test_extremes_stay_above_the_truth() -> None:
     assert federated.data_sensitivity([0.1], num_clients=1, clip_norm=math.inf) == math.inf
     assert federated.model_sensitivity([1e200, 1e200], smoothness=1e200) == math.inf
     assert federated.model_sensitivity([[0.1, 0.2]], smoothness=0.0).tolist() == [1.0]
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: federated.model_sensitivity(0.1, smoothness=1.0), "local steps as their last axis"),
-        (lambda: federated.model_sensitivity([], smoothness=1.0), "local steps as their last axis"),
-        (lambda: federated.model_sensitivity([-0.1], smoothness=1.0), r"step_sizes\[0\] must be non-negative"),
-        (lambda: federated.model_sensitivity([0.1], smoothness=-1.0), "smoothness must be non-negative and finite, not -1"),
-        (lambda: federated.model_sensitivity([0.1], smoothness=2.0, prox=2.0), r"prox must be above smoothness \(2.0\), not 2.0"),
-        (lambda: federated.data_sensitivity([0.6], num_clients=1, clip_norm=1.0, prox=2.0), r"at most 1/prox \(0.5\), not 0.6"),
-        (lambda: federated.data_sensitivity([0.6], num_clients=0, clip_norm=1.0), "num_clients must be an integer in"),
-        (lambda: federated.data_sensitivity([0.6], num_clients=1, clip_norm=0.0), "clip_norm must be positive, not 0"),
-        (lambda: federated.step_sizes(rounds=1, local_steps=1, learning_rate=1.0, schedule="linear"), "schedule must be one of"),
-        (lambda: federated.step_sizes(rounds=0, local_steps=1, learning_rate=1.0), "rounds must be an integer in"),
-    ],
-)  # fmt: skip
-def test_refused(call: object, reason: str) -> None:
-    """An argument outside its domain is named, with its value and its domain."""
-    with pytest.raises(ValueError, match=reason):
-        call()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import drawn_figures
+import effort
 from hockeystick import figures
+from hockeystick.figures import hidden_states
 
 
 @pytest.mark.share(2)
@@ -33,3 +36,16 @@ def test_regions() -> None:
         assert np.all(np.diff(delta, axis=0) <= 0)
         assert set(rows["bound"]) <= {"contraction", "nonlinear", "shifted", "hybrid", "plain"}
         assert len(set(delta[:, 0] / table.where(diameter=3.0)["delta"].reshape(300, 61)[:, 0])) == 1
+
+
+@pytest.mark.slow
+def test_regions_of_every_round() -> None:
+    """The same of a record used in every round: composition is the smallest bound for few rounds, the joint one for many."""
+    points = effort.at_night(24, by_day=4)
+    table = hidden_states.compute_every_round_regions(points)
+    for _, rows in table.groups("diameter"):
+        assert np.all(np.diff(rows["delta"].reshape(points, -1), axis=0) <= 0)
+        bound = rows["bound"].reshape(points, -1)
+        assert set(bound[:, 0]) == {"plain"}
+        assert set(bound[:, -1]) == {"joint"}
+    drawn_figures.check("002/every-round-regions", table)

@@ -13,14 +13,9 @@ import silo_arguments
 from hockeystick import isrl
 
 SHUFFLED = {
-    "lipschitz": 1.0,
-    "num_records": 10,
-    "num_silos": 1000,
-    "silos_per_round": 1000,
-    "rounds": 10,
-    "epsilon": 1.0,
+    "lipschitz": 1.0, "num_records": 10, "num_silos": 1000, "silos_per_round": 1000, "rounds": 10, "epsilon": 1.0,
     "delta": 1e-6,
-}
+}  # fmt: skip
 NAMES = {
     **vars(silo_arguments),
     **vars(isrl),
@@ -37,27 +32,22 @@ NAMES = {
 }  # fmt: skip
 REFUSED = r"""
 advanced_composition([0.1, 0.2], [1e-8] * 3, 1e-6) -> as long as the others
-advanced_composition([], [], 0.1) -> not empty
 per_round_budget(30.0, 1e-5, 50) -> epsilon must be at most 2 ln\(2/delta\)
 shuffle_amplification(0.01, 1e-8, num_silos=300, num_records=100, slack=3e-4) -> epsilon = 0.01, largest = 0.00755888
 shuffle_amplification_composed(0.1, 0.01, num_silos=100, num_records=10, rounds=2) -> delta must be below
 clone_bound(0.01, 1000, 1e-4) -> probability must be at least 16
 shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 20}) -> for the shuffler to help
-shuffled_mb_sgd_sigma(**SHUFFLED | {"silos_per_round": 2000}) -> at most num_silos
 calibrate_binomial_b(**BITS | {"probability": 0.5}) -> probability must lie in \(0, 1/2\)
-calibrate_binomial_b(**BITS | {"epsilon": 16.0}) -> epsilon must lie in
 calibrate_binomial_b(**BITS | {"delta": 0.5}) -> delta must lie in
 calibrate_binomial_b(**BITS | {"levels": 10**8}) -> levels must be at most what
 shuffle_vector_sum([[2.0]], **SUM) -> the norm of vectors must be at most lipschitz
 shuffle_vector_sum([1.0], **SUM) -> vectors must have the shape
+harmonic_participation({2: 0.5, 6: 0.5}, 5) -> at most num_silos
 noisy_mb_sgd_sigma(**MB | {"batch_size": 2000}) -> batch_size must be at most num_records
-noisy_mb_sgd_sigma(**MB | {"epsilon": math.inf}) -> epsilon must be positive and finite
 silo_noise_sigmas(**SILOS, num_records=[10, 20], batch_sizes=[10, 20, 30]) -> as long as the others
 harmonic_participation({2: 0.5, 3: 0.4}, 5) -> must sum to 1
-harmonic_participation({2: 0.5, 6: 0.5}, 5) -> at most num_silos
 harmonic_participation({0: 1.0}, 5) -> participation must be an integer
 reweighted_constants([0.5, 0.4], lipschitz=1.0, smoothness=1.0) -> weights must sum to 1
-reweighted_constants([1.5, -0.5], lipschitz=1.0, smoothness=1.0) -> weights
 reweighted_constants([1.0, 0.0], lipschitz=1.0, strong_convexity=0.1, smoothness=1.0) -> weights must be positive
 balanced_batch_sizes([1000, 501], 7) -> the same share of its records
 balanced_batch_sizes([1000, 500], 501) -> at most the smallest silo
@@ -91,10 +81,7 @@ risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 0.5)), notion="central
 risk_lower_bound(**setting(LOWER, (1, 2, 25, 1000, 1, 10, 0.5)), strong_convexity=0.4, matched=True)
     -> matched must be False
 group_privacy(True, 1e-8, 2) -> TypeError
-group_privacy("0.1", 1e-8, 2) -> TypeError
 noisy_mb_sgd_sigma(**MB | {"rounds": 5.0}) -> TypeError
-noisy_mb_sgd_sigma(**MB | {"num_records": True}) -> TypeError
-shuffled_mb_sgd_sigma(**SHUFFLED | {"rounds": 2.0}) -> TypeError
 shuffle_vector_sum([[1.0]], lipschitz=1.0, levels=2, noise_bits=1, probability=0.5, rng=np.random) -> TypeError
 """
 

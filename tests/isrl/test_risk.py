@@ -1,4 +1,4 @@
-"""Inter-silo privacy: bounds of the risk, the steps that minimise them, and algorithms that stay below."""
+"""Inter-silo privacy: bounds of the risk, the steps that minimise them, the rounds that reach them, and algorithms that stay below."""
 
 from __future__ import annotations
 
@@ -147,3 +147,59 @@ def test_accelerated_bound_holds(rounds: int, variance: float, convexity: float)
         rounds=rounds, distance_squared=2.0, variance=variance, smoothness=beta, strong_convexity=convexity
     )
     assert gap < bound
+
+
+def test_parameters_of_accelerated_sgd() -> None:
+    """The bound at phi is that of `acsa_bound`, and no other phi of 2 beta or more has a smaller one; lambda is V/(D sqrt R)."""
+    rounds, distance, variance, beta = 200, 10.0, 25.0, 1.0
+    setting = {"rounds": rounds, "distance_squared": distance, "variance": variance, "smoothness": beta}
+    found = isrl.accelerated_parameters(**setting)
+    bound = lambda phi: 2 * phi * distance / (rounds * (rounds + 1)) + variance * (rounds + 2) / (3 * phi)
+    close(bound(found.phi), isrl.acsa_bound(**setting))
+    assert all(bound(found.phi) <= bound(phi) for phi in np.geomspace(2 * beta, 1e6, 1000))
+    close(found.regularization, 5 / math.sqrt(10 * 200))
+
+
+def test_stages() -> None:
+    """Every stage of the corrected schedule halves the gap."""
+    setting = {"smoothness": 10.0, "strong_convexity": 0.1, "gradient_std": 2.0, "initial_gap": 5.0, "rounds": 200_000}
+    stages = isrl.multistage_schedule(**setting)
+    losses = {"strong_convexity": 0.1, "variance": 4.0, "initial_gap": 5.0}
+    assert len(stages) > 3
+    for k in range(1, len(stages) + 1):
+        assert isrl.multistage_bound(stages[:k], **losses) <= 5.0 * 2.0**-k
+
+
+def test_multistage_bound_by_simulation() -> None:
+    """On a quadratic with Gaussian gradients, by mean over runs, the gap stays below the bound."""
+    rng, runs, curvature = np.random.default_rng(5), 400, np.array([0.1, 1.0, 10.0])
+    stages, deviation, mu = [(60, 40.0), (80, 80.0)], 0.5, 0.1
+    held = np.ones((runs, 3))
+    gap = float(curvature.sum()) / 2
+    for length, phi in stages:
+        held = accelerated(length, phi, mu, lambda w: w * curvature + rng.normal(0, deviation, w.shape), held)
+    reached = (held**2 @ curvature).mean() / 2
+    assert reached <= isrl.multistage_bound(stages, strong_convexity=mu, variance=3 * deviation**2, initial_gap=gap)
+
+
+SHUFFLED = "smoothness diameter lipschitz silos_per_round num_silos num_records epsilon"
+
+
+def test_rounds_make_every_term_as_small_as_the_rate() -> None:
+    """Those of Theorem G.1's proof, which the printed third term does not, and of Theorem H.1's, whose term is beta D^2/R."""
+    shuffled = setting(f"{SHUFFLED} dimension", (1e-6, 1.0, 1.0, 100, 100, 10, 0.1, 2))
+    needed, printed = isrl.shuffle_rounds(**shuffled), published.shuffle_rounds(**shuffled)
+    rate = 1 / math.sqrt(1000) + math.sqrt(2) / 100  # of Theorem 5.1, logarithms left out
+    assert 1 / math.sqrt(needed) < rate < 2.2 / math.sqrt(printed)  # L D/sqrt(R), of its proof
+    unequal = {"lipschitz": 2.0, "diameter": 3.0, "silos_per_round": 2.4, "num_records": 500, "dimension": 7}
+    for value in (1e-9, 1e-3, 1.0):
+        rounds = isrl.unequal_silos_rounds(**unequal, smoothness=1e6, effective_noise=value)
+        assert 1e6 * 9 / rounds <= isrl.unequal_silos_rate(**unequal, effective_noise=value).value * (1 + 1e-9)
+
+
+def test_heterogeneity_that_is_harmless() -> None:
+    """At the threshold the rate's last term is the sum of the others."""
+    silos = setting(f"{SHUFFLED} dimension", (3.0, 2.0, 1.5, 10, 40, 2000, 0.5, 50), delta=1e-6, gradient_std=0.7)
+    for shuffled, rate in ((False, isrl.one_pass_rate), (True, isrl.sdp_one_pass_rate)):
+        at = rate(**silos, heterogeneity=isrl.harmless_heterogeneity(**silos, shuffled=shuffled))
+        close(at.participation, at.statistical + at.private)

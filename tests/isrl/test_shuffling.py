@@ -110,3 +110,17 @@ def test_shuffled_vector_sum() -> None:
     errors = runs - vectors.sum(axis=0)
     assert (abs(errors.mean(axis=0)) < 4 * errors.std(axis=0) / math.sqrt(2000)).all()
     assert 9.0 < (errors**2).sum(axis=1).mean() < 10.5
+
+
+def test_deletion_groups() -> None:
+    """Two laws that are near a third: delta by all events is at most (1 + e^eps) delta at 2 eps, and can come close."""
+    reference = np.array([0.5, 0.3, 0.2])
+    first, second = np.array([0.7, 0.2, 0.1]), np.array([0.35, 0.35, 0.3])
+    for epsilon in (0.0, 0.1, 0.3):
+        near = max(
+            float(np.maximum(a - math.exp(epsilon) * b, 0).sum())
+            for law in (first, second)
+            for a, b in ((law, reference), (reference, law))
+        )
+        group = isrl.deletion_to_group(epsilon, near)
+        assert float(np.maximum(first - math.exp(group.epsilon) * second, 0).sum()) <= group.delta

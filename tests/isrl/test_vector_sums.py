@@ -132,7 +132,7 @@ def test_epsilon_and_delta_agree() -> None:
 
 def test_one_coordinate_is_above_the_exact_delta() -> None:
     """For one coordinate the exact formula of `binomial_mechanism_delta` is never larger."""
-    for epsilon in (0.1, 0.5, 1.0, 3.0):
+    for epsilon in (0.1, 1.0):
         exact = isrl.binomial_mechanism_delta(epsilon, trials=5000, probability=0.25, shift=20)
         bound = isrl.vector_sum_delta(
             epsilon, num_messages=1000, levels=20, noise_bits=5, probability=0.25, dimension=1

@@ -14,27 +14,17 @@ import hockeystick as hs
 import theorems
 from hockeystick import federated, last_iterate, published, utility
 from hockeystick.published import UnsoundBoundWarning
-from printed import quietly
+from hockeystick.published.warning import quietly
 
 STEP = {
-    "num_records": 40,
-    "learning_rate": 0.7,
-    "noise_std": 1.0,
-    "lipschitz": 1.0,
-    "smoothness": 0.5,
-    "strong_convexity": 0.2,
-}
+    "num_records": 40, "learning_rate": 0.7, "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 0.5, "strong_convexity":
+    0.2,
+}  # fmt: skip
 AGGREGATOR = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0}
 RATE = {
-    "num_users": 600,
-    "batch_size": 3,
-    "noise_std": 1.5,
-    "lipschitz": 1.0,
-    "smoothness": 2.0,
-    "radius": 0.5,
-    "gradient_bound": 1.0,
-    "strong_convexity": 0.5,
-}
+    "num_users": 600, "batch_size": 3, "noise_std": 1.5, "lipschitz": 1.0, "smoothness": 2.0, "radius": 0.5,
+    "gradient_bound": 1.0, "strong_convexity": 0.5,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("index", [1, 20, 39, 40])

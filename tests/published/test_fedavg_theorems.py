@@ -9,36 +9,26 @@ import numpy as np
 import pytest
 
 import theorems
-from hockeystick import federated, published
+from hockeystick import published
 from hockeystick.published import UnsoundBoundWarning
-from printed import quietly
+from hockeystick.published.warning import quietly
 
 FEDAVG = {
-    "rounds": 30,
-    "local_steps": 5,
-    "num_clients": 20,
-    "clip_norm": 2.0,
-    "noise_std": 0.5,
-    "smoothness": 1.5,
+    "rounds": 30, "local_steps": 5, "num_clients": 20, "clip_norm": 2.0, "noise_std": 0.5, "smoothness": 1.5,
     "learning_rate": 0.1,
-}
+}  # fmt: skip
 FEDPROX = FEDAVG | {"prox": 2.0}
 SCHEDULES = {"constant": {}, "cyclic": {"c": 1.2}, "stagewise": {}, "continuous": {"z": 1.5}}
 CHANGES = [
-    {},
-    {"rounds": 1},
-    {"rounds": 2},
-    {"local_steps": 1},
-    {"smoothness": 1e-6},
-    {"smoothness": 1.9},
-    {"noise_std": 30.0},
-]
+    {}, {"rounds": 1}, {"rounds": 2}, {"local_steps": 1}, {"smoothness": 1e-6}, {"smoothness": 1.9}, {"noise_std": 30.0},
+    {"rounds": 10**5},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_fedavg(schedule: str) -> None:
     """Theorem 12 (a) to (d), to 1e-12, also for many rounds, where the printed powers overflow."""
-    for change in [*CHANGES, {"rounds": 10**5}]:
+    for change in CHANGES:
         arguments = FEDAVG | {"schedule": schedule} | SCHEDULES[schedule] | change
         with mp.workdps(50):
             reference = theorems.printed_fedavg(**arguments)
@@ -47,7 +37,7 @@ def test_fedavg(schedule: str) -> None:
 
 def test_fedprox() -> None:
     """Theorem 15, to 1e-12."""
-    for change in [*CHANGES, {"rounds": 10**5}, {"prox": 50.0, "learning_rate": 0.01}, {"learning_rate": 1.9}]:
+    for change in [*CHANGES, {"prox": 50.0, "learning_rate": 0.01}, {"learning_rate": 1.9}]:
         arguments = FEDPROX | change
         with mp.workdps(50):
             reference = theorems.printed_fedprox(**arguments)
@@ -77,21 +67,6 @@ def test_warnings(schedule: str) -> None:
     with pytest.warns(UnsoundBoundWarning, match="Theorem 15") as caught:
         published.fedprox_gdp(**FEDPROX)
     assert caught[0].filename == __file__
-
-
-def test_stagewise_is_an_upper_bound() -> None:
-    """Theorem 12 (c) lies above the certified value, for any smoothness."""
-    for rounds in (1, 2, 10, 300):
-        for smoothness in (0.0, 0.1, 3.0, 100.0):
-            arguments = FEDAVG | {"rounds": rounds, "smoothness": smoothness, "schedule": "stagewise"}
-            assert federated.fedavg_gdp(**arguments) <= published.fedavg_gdp(**arguments) * (1 + 1e-12)
-
-
-def test_nothing_is_warned_about_in_certified_code() -> None:
-    """The certified functions never pass through a published formula."""
-    for schedule in SCHEDULES:
-        federated.fedavg_gdp(**FEDAVG, schedule=schedule)
-    federated.fedprox_gdp(**FEDPROX)
 
 
 def test_on_error_nan_and_threads() -> None:

@@ -12,8 +12,8 @@ import silo_arguments
 import value_tables
 from hockeystick import distortion, isrl, published, utility
 from hockeystick.published import UnsoundBoundWarning
-from printed import quietly
-from silo_arguments import SIGMA, setting
+from hockeystick.published.warning import quietly
+from silo_arguments import SIGMA, close, setting
 
 N2 = 1 / 1238**2
 
@@ -139,6 +139,25 @@ def test_noise_of_the_experiments(epsilon: float, size: int, drawn_once: float |
         lower = silo.epsilon_bracket(N2).lower
         assert noise.certified_epsilon >= lower
         assert epsilon < 1.5 or lower > epsilon
+
+
+def test_printed_shuffling() -> None:
+    """Theorem G.1's noise with a constant, Corollary D.1's order, and the biased sum of Algorithms 4 and 5, which warn."""
+    many = {"num_records": 10, "num_silos": 5000, "silos_per_round": 2000, "rounds": 100}
+    with pytest.warns(published.UnsoundBoundWarning, match="constant of Theorem G.1"):
+        sigma = published.shuffled_mb_sgd_sigma(**many, lipschitz=2.0, epsilon=0.7, delta=1e-6, constant=4.0)
+    logs = math.log(100 * 2000**2 / (5000 * 1e-6)) * math.log(1e8) * math.log(1e6)
+    close(sigma, 2 * math.sqrt(4 * 100 * 2000 * logs) / (10 * 5000 * 0.7))
+    with pytest.warns(published.UnsoundBoundWarning, match="states an order"):
+        order = published.shuffle_composed_epsilon(0.4, 1e-15, num_silos=50_000, num_records=10, compositionality=2.0)
+    close(order, 0.4 * math.log(1 / 5e-10) * 4 / math.sqrt(50_000))
+    rng = np.random.default_rng(1)
+    vectors = rng.uniform(-0.4, 0.4, (30, 4))
+    protocol = {"lipschitz": 1.0, "levels": 5, "noise_bits": 3, "probability": 0.25, "rng": rng}
+    with pytest.warns(published.UnsoundBoundWarning, match="too large"):
+        runs = [published.shuffle_vector_sum(vectors, **protocol) for _ in range(2000)]
+    error = np.mean(runs, axis=0) - vectors.sum(axis=0)
+    close(error, np.full(4, 29.0), rel=0.01)
 
 
 def test_lemma_55_is_violated() -> None:

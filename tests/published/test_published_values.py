@@ -21,6 +21,7 @@ def values() -> list:
     return [pytest.param(value, id=value.question[:60]) for rows in subjects.values() for value in rows]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("value", values())
 def test_row(value):
     """What is published can be true beside our ends and is no better, or the row says why."""

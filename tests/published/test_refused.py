@@ -22,7 +22,6 @@ NAMES = {
 }
 REFUSED = r"""
 noisy_mb_sgd_sigma(lipschitz=1, num_records=1000, rounds=50, epsilon=30, delta=1e-5) -> at most 2 ln\(2/delta\)
-min_batch_size(num_records=1000, rounds=50, epsilon=30, delta=1e-5) -> at most 2 ln\(2/delta\)
 min_batch_size(num_records=1, rounds=1, epsilon=24.0, delta=1e-5) -> a batch within the silo
 one_pass_sigma(lipschitz=1, batch_size=10, epsilon=93.0, delta=1e-5) -> at most 8 ln\(1/delta\)
 uniform_stability(**STABILITY, silos_per_round=1, smoothness=1, strong_convexity=0.5)
@@ -38,7 +37,6 @@ fedavg_model_sensitivity(0, smoothness=1.0, constant=1.0, **STEPS) -> constant m
 fedavg_data_sensitivity(0, schedule="cyclic", **DATA) -> constant must be given
 fedprox_model_sensitivity(smoothness=2.0, prox=2.0) -> prox must be above smoothness
 compared_noise_std("li2020", epsilon=1.0, delta=0.1, rounds=1) -> work must be one of
-compared_noise_std("cheng2022", epsilon=0.0, delta=0.1, rounds=1) -> epsilon must be positive
 compared_noise_std("wei2020", epsilon=1.0, delta=0.1, rounds=3, num_clients=10)
     -> rounds must be at least sqrt\(num_clients\) exposures
 compared_rdp("sun2024", 1.0, noise_std=1.0, rounds=1) -> order must be finite and above 1
@@ -47,14 +45,9 @@ fedavg_gdp(**FEDAVG | {"schedule": "continuous"}) -> ^z\b.*None
 fedavg_gdp(**FEDAVG | {"schedule": "constant", "c": 1.0}) -> ^c\b.*1\.0
 fedavg_gdp(**FEDAVG | {"schedule": "cyclic", "c": 1.0, "z": 1.0}) -> ^z\b.*1\.0
 fedavg_gdp(**FEDAVG | {"schedule": "cyclic", "c": 0.0}) -> ^c\b.*0\.0
-fedavg_gdp(**FEDAVG | {"schedule": "cyclic", "c": np.nan}) -> ^c\b.*nan
-fedavg_gdp(**FEDAVG | {"schedule": "continuous", "z": -1.0}) -> ^z\b.*\-1\.0
 fedavg_gdp(**FEDAVG | {"schedule": "sine"}) -> ^schedule\b.*sine
-fedavg_gdp(**FEDAVG | {"learning_rate": np.inf}) -> ^learning_rate\b.*inf
 fedavg_gdp(**FEDAVG | {"diameter": 1.0}) -> ^diameter\b.*1\.0
 fedprox_gdp(**FEDPROX | {"prox": 1.5}) -> prox.*1\.5
-fedprox_gdp(**FEDPROX | {"prox": 1.0}) -> prox.*1\.0
-fedprox_gdp(**FEDPROX | {"prox": np.inf}) -> prox.*inf
 fedprox_gdp(**FEDPROX | {"learning_rate": 2.0}) -> learning_rate.*2\.0
 fedprox_gdp(**FEDPROX | {"diameter": 1.0}) -> diameter.*1\.0
 """

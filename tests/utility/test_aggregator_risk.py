@@ -11,15 +11,9 @@ import pytest
 from hockeystick import federated, utility
 
 RISK = {
-    "num_users": 1000,
-    "batch_size": 10,
-    "dimension": 7,
-    "noise_std": 0.5,
-    "gradient_bound": 2.0,
-    "gradient_std": 1.0,
-    "smoothness": 3.0,
-    "strong_convexity": 0.5,
-}
+    "num_users": 1000, "batch_size": 10, "dimension": 7, "noise_std": 0.5, "gradient_bound": 2.0, "gradient_std": 1.0,
+    "smoothness": 3.0, "strong_convexity": 0.5,
+}  # fmt: skip
 
 
 PROCESS = {"num_users": 60, "batch_size": 3, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0}

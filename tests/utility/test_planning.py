@@ -16,20 +16,12 @@ from hockeystick.sweep.plan import load
 from hockeystick.utility.settings import Problem as Inputs
 
 COMMON = {
-    "num_silos": 12,
-    "num_records": 500,
-    "dimension": 5,
-    "lipschitz": 1.0,
-    "diameter": 2.0,
-    "smoothness": 1.0,
-    "strong_convexity": 0.1,
-    "epsilon": 2.0,
-    "delta": 1e-5,
-    "max_rounds": 8,
-}
+    "num_silos": 12, "num_records": 500, "dimension": 5, "lipschitz": 1.0, "diameter": 2.0, "smoothness": 1.0,
+    "strong_convexity": 0.1, "epsilon": 2.0, "delta": 1e-5, "max_rounds": 8,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("trust", "most"), [("inter-silo", 3), pytest.param("central", 10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("trust", "most"), [("inter-silo", 3), pytest.param("central", 3, marks=pytest.mark.slow)])
 def test_plan_of_batches(trust: str, most: int) -> None:
     """Every epsilon is the accountant's and within the budget, every risk the bound; the best is first; what is printed is certified."""
     found = utility.plan(trust=trust, **COMMON, num_settings=most)
@@ -80,17 +72,17 @@ def test_plan_of_the_shuffler() -> None:
         found.sweep()
 
 
-@pytest.mark.parametrize(
-    "trust",
-    [
-        pytest.param("inter-silo", marks=pytest.mark.slow),
-        pytest.param("central", marks=pytest.mark.slow),
-        "last-iterate",
-    ],
-)
+def small_plan(trust="inter-silo", noise=(0.01, 0.02)):
+    """Return a plan of four silos with 200 records, as the search would, with full batches and this noise."""
+    inputs = Inputs(4, 200, 5, 1.0, 4.0, 0.25, 0.1 if trust == "last-iterate" else 0.0, 4.0, 1e-5, 20, 4, 200)
+    batch = 800 if trust == "central" else 200
+    return utility.Plan(trust, inputs, tuple(utility.Setting(x, 20, batch, 4, 2.0, 4.0, 1.0) for x in noise))
+
+
+@pytest.mark.parametrize("trust", ["inter-silo", "central", "last-iterate"])
 def test_sweep_around_a_plan(trust: str, tmp_path: Path) -> None:
     """The sweep plan loads, has the plan's own values on its axes, and its functions know all arguments."""
-    found = utility.plan(trust=trust, **COMMON | {"max_rounds": 12})
+    found = small_plan(trust)
     (tmp_path / "plan.toml").write_text(found.sweep_toml())
     plan = load(tmp_path / "plan.toml")
     assert load(found.sweep()).num_cells == plan.num_cells
@@ -106,14 +98,14 @@ def test_sweep_around_a_plan(trust: str, tmp_path: Path) -> None:
 OPTIONS = [
     *("plan", "--trust", "inter-silo", "--silos", "12", "--records", "500", "--dimension", "5", "--lipschitz", "1"),
     *("--diameter", "2", "--smoothness", "1", "--strong-convexity", "0.1", "--epsilon", "2", "--delta", "1e-5"),
-    *("--rounds", "4", "--batch-size", "500", "--top", "2"),
+    *("--rounds", "1", "--batch-size", "500", "--top", "2"),
 ]
 
 
 @pytest.mark.slow
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The command prints the table of Python's plan and writes its sweep plan; JSON has the numbers in full, the inputs and the version."""
-    expected = utility.plan(trust="inter-silo", **COMMON | {"max_rounds": 4}, num_settings=2)
+    expected = utility.plan(trust="inter-silo", **COMMON | {"max_rounds": 1}, num_settings=2)
     assert main([*OPTIONS, "--sweep", str(tmp_path / "around.toml")]) == 0
     assert capsys.readouterr().out.startswith(f"{expected}\n")
     assert (tmp_path / "around.toml").read_text() == expected.sweep_toml()
@@ -121,30 +113,6 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     answer = json.loads(capsys.readouterr().out)
     assert answer == json.loads(json.dumps(expected.to_dict() | {"version": hs.__version__}))
     assert answer["inputs"]["max_batch_size"] == 500
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--trust", "last-iterate", "--strong-convexity", "0"], "strong_convexity must be positive"),
-        (["--batch-size", "501"], "max_batch_size must be at most num_records"),
-        (["--delta", "0"], "delta must lie in"),
-    ],
-)
-def test_command_rejects(capsys: pytest.CaptureFixture[str], options: list[str], reason: str) -> None:
-    """Wrong arguments end with code 2 and one line."""
-    assert main([*OPTIONS, *options]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("hockeystick plan: ")
-    assert reason in error
-    assert error.count("\n") == 1
-
-
-def small_plan(trust="inter-silo", noise=(0.01, 0.02)):
-    """Return a plan of four silos with 200 records, as the search would, with full batches and this noise."""
-    inputs = Inputs(4, 200, 5, 1.0, 4.0, 0.25, 0.0, 4.0, 1e-5, 20, 4, 200)
-    batch = 800 if trust == "central" else 200
-    return utility.Plan(trust, inputs, tuple(utility.Setting(x, 20, batch, 4, 2.0, 4.0, 1.0) for x in noise))
 
 
 @pytest.mark.parametrize("trust", ["central", "inter-silo"])

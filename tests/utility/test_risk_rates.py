@@ -10,17 +10,9 @@ from hockeystick import utility
 
 N, n, d, L, D, BETA, EPS, DELTA = 25, 1000, 10, 1.5, 2.0, 1.0, 1.2, 1e-5
 INPUTS = {
-    "num_silos": N,
-    "num_records": n,
-    "dimension": d,
-    "lipschitz": L,
-    "diameter": D,
-    "smoothness": BETA,
-    "epsilon": EPS,
-    "delta": DELTA,
-    "gradient_std": 0.7,
-    "heterogeneity": 2.0,
-}
+    "num_silos": N, "num_records": n, "dimension": d, "lipschitz": L, "diameter": D, "smoothness": BETA, "epsilon": EPS,
+    "delta": DELTA, "gradient_std": 0.7, "heterogeneity": 2.0,
+}  # fmt: skip
 LOG = math.log(1 / DELTA)
 
 

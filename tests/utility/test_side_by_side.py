@@ -8,28 +8,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 import hockeystick as hs
+from high_precision import theta
 from hockeystick import federated, isrl, last_iterate, published, utility
 from hockeystick.utility import side_by_side
 
 DELTA = 1e-6
 COMMON = {
-    "num_clients": 10,
-    "num_records": 1000,
-    "noise_std": 0.05,
-    "lipschitz": 1.5,
-    "smoothness": 1.0,
-    "learning_rate": 0.5,
-    "diameter": 0.04,
-    "delta": DELTA,
-}
-
-
-def theta(eps: float, distance: float) -> float:
-    """Return the delta of two normal laws at a distance in deviations (Balle and Wang 2018)."""
-    return ndtr(distance / 2 - eps / distance) - math.exp(eps) * ndtr(-distance / 2 - eps / distance)
+    "num_clients": 10, "num_records": 1000, "noise_std": 0.05, "lipschitz": 1.5, "smoothness": 1.0, "learning_rate":
+    0.5, "diameter": 0.04, "delta": DELTA,
+}  # fmt: skip
 
 
 def alone(name: str, **setting: object) -> side_by_side.Curve | utility.Analysis:
@@ -65,7 +54,7 @@ def test_composition_and_inter_silo_of_full_batches(full: utility.Analyses) -> N
     for name, clients in (("composition", 10), ("inter-silo", 1)):
         for rounds, epsilon in zip(full.rounds, full[name].epsilon, strict=True):
             distance = 2 * 1.5 * math.sqrt(rounds / clients) / (1000 * 0.05)
-            assert is_the_epsilon(epsilon, partial(theta, distance=distance), 1e-6)
+            assert is_the_epsilon(epsilon, partial(theta, r=distance), 1e-6)
 
 
 def test_fedavg(full: utility.Analyses) -> None:
@@ -75,10 +64,10 @@ def test_fedavg(full: utility.Analyses) -> None:
         found.rounds, found["shifted (FedAvg)"].epsilon, found["printed FedAvg"].epsilon, strict=True
     ):
         once = 2 * 3 * 1.5 / (math.sqrt(10) * 5.0)
-        assert is_the_epsilon(epsilon, partial(theta, distance=once * math.sqrt(rounds)), 1e-6)
+        assert is_the_epsilon(epsilon, partial(theta, r=once * math.sqrt(rounds)), 1e-6)
         rho = 1.5**3
         shrunk = (rho + 1) / (rho - 1) * (rho**rounds - 1) / (rho**rounds + 1)
-        assert is_the_epsilon(printed, partial(theta, distance=once * math.sqrt(shrunk)), 1e-6)
+        assert is_the_epsilon(printed, partial(theta, r=once * math.sqrt(shrunk)), 1e-6)
         assert printed <= epsilon * (1 + 1e-9)
     assert "one local step" in found["joint"].reason
     assert "finite diameter" not in found["inter-silo"].reason
@@ -90,7 +79,7 @@ def test_a_record_of_a_fixed_order(cyclic: utility.Analyses) -> None:
     for rounds, epsilon in zip(cyclic.rounds, cyclic["composition"].epsilon, strict=True):
         uses = len([r for r in range(1, rounds + 1) if r % 10 == 3])
         distance = 2 * 1.5 * math.sqrt(uses / 10) / (100 * 0.05)
-        assert epsilon == 0.0 if not uses else is_the_epsilon(epsilon, partial(theta, distance=distance), 1e-6)
+        assert epsilon == 0.0 if not uses else is_the_epsilon(epsilon, partial(theta, r=distance), 1e-6)
     for name in ("contraction", "nonlinear contraction", "shifted interpolation", "joint"):
         assert cyclic[name].epsilon[0] == 0.0
     assert "order is fixed" in cyclic["trusted aggregator"].reason

@@ -18,12 +18,7 @@ from __future__ import annotations
 from hockeystick._checks.hints import open_room
 from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
 from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp
-from hockeystick.federated.sensitivities import (
-    accumulated_step_size,
-    data_sensitivity,
-    model_sensitivity,
-    step_sizes,
-)
+from hockeystick.federated.sensitivities import accumulated_step_size, data_sensitivity, model_sensitivity, step_sizes
 from hockeystick.federated.trusted_aggregator import (
     best,
     best_sampled,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,55 +21,42 @@ SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 SCHEDULES_BY_ROUND = ("stagewise", "continuous")  # the cost of a cell grows with its rounds
 
 
-class FederationChecks(Checks):
-    """The arguments that Noisy-FedAvg and Noisy-FedProx share."""
+CHECKS = {
+    **dict.fromkeys(("local_steps", "num_clients"), Checks.count),
+    **dict.fromkeys(("clip_norm", "noise_std"), Checks.positive),
+    "smoothness": Checks.non_negative,
+    **dict.fromkeys(("learning_rate", "prox"), Checks.positive),
+}
 
-    def federation(  # noqa: PLR0917, in the order of its callers' arguments
-        self,
-        rounds: ArrayLike,
-        local_steps: ArrayLike,
-        num_clients: ArrayLike,
-        clip_norm: ArrayLike,
-        noise_std: ArrayLike,
-        smoothness: ArrayLike,
-        learning_rate: ArrayLike,
-        *,
-        most_rounds: float = LARGEST_COUNT,
-    ) -> tuple[Array, ...]:
-        """Check them in their order."""
-        return (
-            self.count_up_to("rounds", rounds, most_rounds),
-            self.count("local_steps", local_steps),
-            self.count("num_clients", num_clients),
-            self.positive("clip_norm", clip_norm),
-            self.positive("noise_std", noise_std),
-            self.non_negative("smoothness", smoothness),
-            self.positive("learning_rate", learning_rate),
-        )
 
-    def scheduled(
-        self, *federation: ArrayLike, schedule: Schedule, diameter: ArrayLike | None, prox: tuple[ArrayLike, ...] = ()
-    ) -> tuple[Array, ...]:
-        """Check the schedule, the arguments of `federation`, whose rounds it may limit, prox if there is one, and the diameter; None is infinite."""
-        choice("schedule", schedule, SCHEDULES)
-        most_rounds = core.max_scheduled_rounds if schedule in SCHEDULES_BY_ROUND else LARGEST_COUNT
-        cells = self.federation(*federation, most_rounds=most_rounds)
-        for value in prox:
-            pull, rule = self.positive("prox", value), "learning_rate must be at most 1/prox"
-            self.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=cells[5])
-            self.require(lambda e, a: e * a <= 1, rule, learning_rate=cells[6], prox=pull)
-            cells = (*cells, pull)
-        bound = np.asarray(np.inf) if diameter is None else self.positive_or_infinite("diameter", diameter)
-        return (*cells, bound)
+def scheduled(
+    kind: Literal["fedavg", "fedprox"], what: Literal["gdp", "delta", "epsilon"], arguments: Mapping[str, Any]
+) -> Result:
+    """Check the arguments of a function on schedules of steps in their order, and evaluate it.
 
-    def asked(
-        self, kind: Literal["fedavg", "fedprox"], what: Literal["delta", "epsilon"], schedule: Schedule, *cells: Array
-    ) -> Result:
-        """Evaluate a question, whose own argument is the last cell; by the Gaussian-DP parameter where a cell's cost grows with its rounds."""
-        if schedule not in SCHEDULES_BY_ROUND:
-            return self.map(partial(getattr(core, f"{kind}_{what}"), schedule), *cells)
-        mu = self.map(partial(getattr(core, f"{kind}_gdp"), schedule), *cells[:-1])
-        return self.map(core.gdp_dp_delta if what == "delta" else core.gdp_epsilon, np.asarray(mu), cells[-1])
+    Where a cell's cost grows with its rounds, which are limited there, delta and epsilon are those of the Gaussian-DP parameter.
+    """
+    grid = Checks(arguments["num_threads"], arguments["on_error"])
+    schedule = choice("schedule", arguments["schedule"], SCHEDULES)
+    by_round = schedule in SCHEDULES_BY_ROUND
+    question: tuple[Array, ...] = ()
+    if what == "delta":
+        question = (grid.non_negative_or_infinite("eps", arguments["eps"]),)
+    elif what == "epsilon":
+        question = (grid.probability("delta", arguments["delta"]),)
+    rounds = grid.count_up_to("rounds", arguments["rounds"], core.max_scheduled_rounds if by_round else LARGEST_COUNT)
+    known = {name: check(grid, name, arguments[name]) for name, check in CHECKS.items() if name in arguments}
+    if "prox" in known:
+        pull, rate = known["prox"], known["learning_rate"]
+        grid.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=known["smoothness"])
+        grid.require(lambda e, a: e * a <= 1, "learning_rate must be at most 1/prox", learning_rate=rate, prox=pull)
+    diameter = arguments["diameter"]
+    bound = np.asarray(np.inf) if diameter is None else grid.positive_or_infinite("diameter", diameter)
+    cells = (rounds, *known.values(), bound)
+    if by_round and question:
+        mu = grid.map(partial(getattr(core, f"{kind}_gdp"), schedule), *cells)
+        return grid.map(core.gdp_dp_delta if what == "delta" else core.gdp_epsilon, np.asarray(mu), *question)
+    return grid.map(partial(getattr(core, f"{kind}_{what}"), schedule), *cells, *question)
 
 
 class AggregatorChecks(Checks):

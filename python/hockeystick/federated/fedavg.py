@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from numpy.typing import ArrayLike
 
-import hockeystick._core as core
 from hockeystick._checks import OnError, Result
-from hockeystick.federated.arguments import FederationChecks, Schedule
+from hockeystick.federated.arguments import Schedule, scheduled
 
 
 def fedavg_gdp(
@@ -80,10 +77,7 @@ def fedavg_gdp(
     >>> print(*(format_upper(mu, ".6f") for mu in mus))
     1.414214 0.141422
     """
-    grid = FederationChecks(num_threads, on_error)
-    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter)
-    return grid.map(partial(core.fedavg_gdp, schedule), *cells)
+    return scheduled("fedavg", "gdp", locals())
 
 
 def fedavg_delta(
@@ -128,11 +122,7 @@ def fedavg_delta(
     >>> print(f"{delta:.6f}")
     0.039633
     """
-    grid = FederationChecks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter)
-    return grid.asked("fedavg", "delta", schedule, *cells, eps)
+    return scheduled("fedavg", "delta", locals())
 
 
 def fedavg_epsilon(
@@ -176,8 +166,4 @@ def fedavg_epsilon(
     >>> print(format_upper(epsilon, ".6f"))
     2.943226
     """
-    grid = FederationChecks(num_threads, on_error)
-    delta = grid.probability("delta", delta)
-    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter)
-    return grid.asked("fedavg", "epsilon", schedule, *cells, delta)
+    return scheduled("fedavg", "epsilon", locals())

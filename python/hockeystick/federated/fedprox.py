@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from numpy.typing import ArrayLike
 
-import hockeystick._core as core
 from hockeystick._checks import OnError, Result
-from hockeystick.federated.arguments import FederationChecks, Schedule
+from hockeystick.federated.arguments import Schedule, scheduled
 
 
 def fedprox_gdp(
@@ -85,10 +82,7 @@ def fedprox_gdp(
     >>> print(format_upper(mu, ".6f"))
     2.236037
     """
-    grid = FederationChecks(num_threads, on_error)
-    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter, prox=(prox,))
-    return grid.map(partial(core.fedprox_gdp, schedule), *cells)
+    return scheduled("fedprox", "gdp", locals())
 
 
 def fedprox_delta(
@@ -134,11 +128,7 @@ def fedprox_delta(
     >>> print(f"{delta:.6f}")
     0.170081
     """
-    grid = FederationChecks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter, prox=(prox,))
-    return grid.asked("fedprox", "delta", schedule, *cells, eps)
+    return scheduled("fedprox", "delta", locals())
 
 
 def fedprox_epsilon(
@@ -183,8 +173,4 @@ def fedprox_epsilon(
     >>> print(format_upper(epsilon, ".6f"))
     4.983224
     """
-    grid = FederationChecks(num_threads, on_error)
-    delta = grid.probability("delta", delta)
-    federation = (rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    cells = grid.scheduled(*federation, schedule=schedule, diameter=diameter, prox=(prox,))
-    return grid.asked("fedprox", "epsilon", schedule, *cells, delta)
+    return scheduled("fedprox", "epsilon", locals())

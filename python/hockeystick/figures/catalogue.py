@@ -112,6 +112,7 @@ class Entry:
 
 
 _REGIONS = "which bound of it is smallest, over eps and rounds"
+_NOT_CONVEX = "the same, a model that is not convex"
 _SENSITIVITY: dict[str, Any] = {"module": "sensitivity_study", "data": f"{DIGITS} for CIFAR-10"}
 _NETWORK: dict[str, Any] = {"model": "network"}
 _PAIRS: dict[str, Any] = {"module": "isrl_experiments", "data": f"{DIGITS} for MNIST"}
@@ -137,23 +138,9 @@ _ENTRIES = (
     Entry("004/table-3", "sensitivities of a round as printed and as they are", 1, "fedavg_as_printed", "table_3"),
     Entry("004/table-4", "noise of nine earlier works and of this one, in order", 1, "fedavg_as_printed", "table_4"),
     Entry("004/2", "sensitivity over m, K, V, alpha; softmax", 20, suffix="figure_2", **_SENSITIVITY),
-    Entry(
-        "004/2-network",
-        "the same, a model that is not convex",
-        40,
-        suffix="figure_2",
-        settings=_NETWORK,
-        **_SENSITIVITY,
-    ),
+    Entry("004/2-network", _NOT_CONVEX, 40, suffix="figure_2", settings=_NETWORK, **_SENSITIVITY),
     Entry("004/table-7", "accuracy and sensitivity over alpha; softmax", 40, suffix="table_7", **_SENSITIVITY),
-    Entry(
-        "004/table-7-network",
-        "the same, a model that is not convex",
-        45,
-        suffix="table_7",
-        settings=_NETWORK,
-        **_SENSITIVITY,
-    ),
+    Entry("004/table-7-network", _NOT_CONVEX, 45, suffix="table_7", settings=_NETWORK, **_SENSITIVITY),
     Entry("004/3", "the four schedules of step sizes", 1, "fedavg_as_printed", "schedules"),
     Entry(
         "004/table-6", "accuracy over m, K, sigma, with certified eps", 45, "fedavg_accuracy", "", f"{DIGITS} for MNIST"

@@ -37,34 +37,23 @@ EVERY_ROUND = (("plain", "composition"), ("shifted", "shifted"), ("joint", "join
 EXACT = "exact chain"
 
 
+UNIT = {"learning_rate": 1.0, "noise_std": 1.0}
+
+
 def unit_process(lipschitz: float, diameter: float) -> dict[str, Any]:
     """Return the arguments of convex losses with steps and noise of 1."""
-    return {
-        "learning_rate": 1.0,
-        "noise_std": 1.0,
-        "lipschitz": lipschitz,
-        "smoothness": 0.0,
-        "diameter": diameter,
-    }
+    return UNIT | {"lipschitz": lipschitz, "smoothness": 0.0, "diameter": diameter}
 
 
 def exact(eps: float, later: int, process: dict[str, float]) -> tuple[float, float]:
     """Return both ends of delta for linear losses, the larger of three directions of the other records' gradient."""
     ends = []
+    chain: dict[str, Any] = {name: process[name] for name in (*UNIT, "diameter")}
     for others in (-1.0, 0.0, 1.0):
         record = np.concatenate([[process["lipschitz"]], np.full(later, others * process["lipschitz"])])
         other = np.concatenate([[-process["lipschitz"]], record[1:]])
-        ends.append(
-            last_iterate.chain_delta(
-                eps,
-                gradient_map="linear",
-                record=record,
-                neighbour=other,
-                learning_rate=process["learning_rate"],
-                noise_std=process["noise_std"],
-                diameter=process["diameter"],
-            )[:2]
-        )
+        delta = last_iterate.chain_delta(eps, gradient_map="linear", record=record, neighbour=other, **chain)
+        ends.append(delta[:2])
     return max(low for low, _ in ends), max(high for _, high in ends)
 
 
@@ -106,18 +95,14 @@ def draw_once(table: Table) -> Figure:
 
 def exact_every_round(eps: float, rounds: int, lipschitz: float, diameter: float) -> float:
     """Return the lower end of delta for linear losses whose record is used in every round, from the middle or an end."""
+    chain: dict[str, Any] = UNIT | {
+        "rounds": rounds,
+        "diameter": diameter,
+        "record": lipschitz,
+        "neighbour": -lipschitz,
+    }
     return max(
-        last_iterate.chain_delta(
-            eps,
-            gradient_map="linear",
-            record=lipschitz,
-            neighbour=-lipschitz,
-            rounds=rounds,
-            learning_rate=1.0,
-            noise_std=1.0,
-            diameter=diameter,
-            start=start,
-        ).lower
+        last_iterate.chain_delta(eps, gradient_map="linear", **chain, start=start).lower
         for start in (0.0, diameter / 2)
     )
 
@@ -168,9 +153,9 @@ def compute_once_regions() -> Table:
     return stacked(r"The smallest certified bound ($2L/\sigma = 1$, convex losses)", UNITS, parts)
 
 
-def compute_every_round_regions() -> Table:
+def compute_every_round_regions(points: int = 24) -> Table:
     """Return the smallest bound and its name over eps and rounds, for a record that is used in all of them."""
-    eps, rounds = np.geomspace(0.01, 10.0, 24)[:, np.newaxis], np.unique(np.geomspace(1, 200, 24).round())
+    eps, rounds = np.geomspace(0.01, 10.0, points)[:, np.newaxis], np.unique(np.geomspace(1, 200, points).round())
     parts: list[dict[str, Any]] = []
     for reach in (2.0, 3.0, 5.0):
         best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=rounds, **unit_process(0.25, reach))

@@ -24,6 +24,7 @@ import numpy as np
 from hockeystick import last_iterate
 from hockeystick.figures import style
 from hockeystick.figures.table import Table, stacked
+from hockeystick.utility.settings import Arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ SMALLEST_EXACT = 1e-11
 
 
 @dataclass(frozen=True)
-class Printed:
+class Printed(Arguments):
     """One figure of the paper: its caption's parameters, and our axes."""
 
     number: int
@@ -74,18 +75,9 @@ def exact(printed: Printed, record: int, eps: NDArray[np.float64]) -> NDArray[np
     ends = []
     for others in (-size, size):
         used = np.concatenate([[size], np.full(later, others)])
-        ends.append(
-            last_iterate.chain_delta(
-                eps,
-                gradient_map="quadratic" if curvature else "linear",
-                smoothness=curvature or None,
-                record=used,
-                neighbour=np.concatenate([[-size], used[1:]]),
-                learning_rate=printed.learning_rate,
-                noise_std=printed.noise_std,
-                diameter=printed.diameter,
-            ).lower
-        )
+        pair = {"record": used, "neighbour": np.concatenate([[-size], used[1:]])}
+        losses = {"gradient_map": "quadratic" if curvature else "linear", "smoothness": curvature or None}
+        ends.append(printed.of(last_iterate.chain_delta, eps=eps, **losses, **pair).lower)
     return np.where(np.max(ends, axis=0) >= SMALLEST_EXACT, np.max(ends, axis=0), np.nan)
 
 
@@ -94,18 +86,10 @@ def compute(number: int) -> Table:
     printed = FIGURES[number]
     eps = np.linspace(0.0, printed.largest_eps, 401)
     records = np.array(printed.records)[:, np.newaxis]
-    process: dict[str, Any] = {
-        "index": records,
-        "num_records": NUM_RECORDS,
-        "learning_rate": printed.learning_rate,
-        "noise_std": printed.noise_std,
-        "lipschitz": printed.lipschitz,
-        "smoothness": printed.smoothness,
-        "strong_convexity": printed.strong_convexity,
-    }
+    places: dict[str, Any] = {"eps": eps, "index": records, "num_records": NUM_RECORDS}
     curves = {
-        THEOREM: last_iterate.pnsgd_gaussian(eps, diameter=printed.diameter, **process),
-        RENYI: last_iterate.pnsgd_rdp(eps, **process),
+        THEOREM: printed.of(last_iterate.pnsgd_gaussian, **places),
+        RENYI: printed.of(last_iterate.pnsgd_rdp, **places),
         EXACT: np.array([exact(printed, record, eps) for record in printed.records]),
     }
     parts = [

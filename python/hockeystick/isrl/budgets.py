@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Result, positive_scalar, scalar, vector
-from hockeystick.isrl.domains import checked, checked_vectors
+from hockeystick.isrl.domains import checked, checked_vectors, require_small_epsilon
 
 
 class Budget(NamedTuple):
@@ -337,9 +337,9 @@ def per_round_budget(epsilon: ArrayLike, delta: ArrayLike, rounds: ArrayLike) ->
     0.014311 1.0e-07
     """
     epsilon, delta, rounds = checked(locals())
-    log = np.log(2.0 / delta)
-    STRICT.require(lambda e, m: e <= m, "epsilon must be at most 2 ln(2/delta)", epsilon=epsilon, limit=2.0 * log)
-    return Budget((epsilon / (2.0 * np.sqrt(2.0 * rounds * log)))[()], (delta / (2.0 * rounds))[()])
+    require_small_epsilon(epsilon, delta)
+    each = epsilon / (2.0 * np.sqrt(2.0 * rounds * np.log(2.0 / delta)))
+    return Budget(each[()], (delta / (2.0 * rounds))[()])
 
 
 def subsampling_amplification(epsilon: ArrayLike, delta: ArrayLike, sampling_rate: ArrayLike) -> Budget:

@@ -52,6 +52,16 @@ def checked(arguments: Mapping[str, Any], grid: Checks = STRICT, **domains: str 
     return broadcast(*arrays.values())
 
 
+def require_at_most(rule: str, **pair: Array) -> None:
+    """Check that the first of two arguments is nowhere above the second."""
+    STRICT.require(lambda a, b: a <= b, rule, **pair)
+
+
+def require_small_epsilon(epsilon: Array, delta: Array) -> None:
+    """Check what advanced composition, and with it Theorems D.1 and F.1, ask of a budget."""
+    require_at_most("epsilon must be at most 2 ln(2/delta)", epsilon=epsilon, limit=2.0 * np.log(2.0 / delta))
+
+
 def checked_vectors(arguments: Mapping[str, Any], **domains: str) -> list[Array]:
     """Return the same as vectors of one length, where single numbers are for all."""
     return same_length(**in_domains(arguments, DOMAINS | domains))

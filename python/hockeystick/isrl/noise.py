@@ -25,13 +25,7 @@ LEAST_SHARE = 1e-9  # share of the noise that a full batch would need, below whi
 
 
 def noisy_mb_sgd_accountant(
-    *,
-    noise_std: float,
-    lipschitz: float,
-    num_records: int,
-    batch_size: int,
-    rounds: int,
-    replacement: bool = False,
+    *, noise_std: float, lipschitz: float, num_records: int, batch_size: int, rounds: int, replacement: bool = False
 ) -> Accountant:
     """Return the accountant of one silo's transcript in noisy mini-batch SGD.
 

@@ -6,7 +6,7 @@ which no private algorithm can bring the excess risk.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +18,7 @@ Problem: TypeAlias = Literal["population", "empirical"]
 Notion: TypeAlias = Literal["isrl", "central"]
 
 
-class _Terms(NamedTuple):
-    statistical: Result
-    private: Result
-    participation: Result
-
-
-class Rate(_Terms):
+class Rate(NamedTuple):
     """The terms of a rate, each with the constant 1 in place of one that is not known.
 
     Attributes
@@ -35,8 +29,6 @@ class Rate(_Terms):
         What the noise costs.
     participation : float or ndarray
         What it costs that not all silos take part.
-    order_only : bool
-        Always True: neither an upper nor a lower bound, only how one grows.
 
     Examples
     --------
@@ -45,8 +37,14 @@ class Rate(_Terms):
     0.75
     """
 
-    __slots__ = ()
-    order_only: ClassVar[bool] = True
+    statistical: Result
+    private: Result
+    participation: Result
+
+    @property
+    def order_only(self) -> bool:
+        """Always True: neither an upper nor a lower bound, only how one grows."""
+        return True
 
     @property
     def value(self) -> Result:
@@ -507,8 +505,9 @@ def one_pass_rate_sc(
     >>> print(f"{rate.statistical:.4f} {rate.private:.6f} {rate.participation:.6f}")
     0.0001 0.000276 0.210526
     """
-    phi, convexity, beta, records, silos, all_silos, lipschitz, dimension, epsilon, delta, upsilon = checked(locals())
-    STRICT.positive("strong_convexity", strong_convexity)
+    phi, convexity, beta, records, silos, all_silos, lipschitz, dimension, epsilon, delta, upsilon = checked(
+        locals(), strong_convexity="positive"
+    )
     root = np.sqrt(beta / convexity)
     private = dimension * np.log(1.0 / delta) * (lipschitz / (epsilon * records)) ** 2
     each = 1.0 / (convexity * silos)
@@ -639,8 +638,9 @@ def sdp_one_pass_rate_sc(
     >>> print(f"{rate.statistical:.4f} {rate.private:.7f} {rate.participation:.6f}")
     0.0001 0.0000276 0.210526
     """
-    STRICT.positive("strong_convexity", strong_convexity)
-    phi, convexity, beta, records, silos, all_silos, lipschitz, dimension, epsilon, delta, upsilon = checked(locals())
+    phi, convexity, beta, records, silos, all_silos, lipschitz, dimension, epsilon, delta, upsilon = checked(
+        locals(), strong_convexity="positive"
+    )
     root = np.sqrt(beta / convexity)
     private = root * dimension * np.log(1.0 / delta) * (lipschitz / (epsilon * records * silos)) ** 2
     return rate_of(

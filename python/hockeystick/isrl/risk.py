@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special  # its logarithms and exponentials have the same bits on every processor, NumPy's have not
 
 from hockeystick._checks import STRICT, Array, NumpyChecks, OnError, Result, scalar, vector
 from hockeystick.isrl.domains import checked
@@ -82,7 +83,7 @@ def mb_sgd_empirical_bound(
 
 def _empirical(diameter: Array, rate: Array, rounds: Array, second_moment: Array, convexity: Array) -> Array:
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        grown = np.expm1(-rounds * np.log1p(-convexity * rate)) / convexity
+        grown = special.expm1(-rounds * special.log1p(-convexity * rate)) / convexity
         start = np.where(convexity * rate * rounds > 0, 1.0 / grown, 1.0 / (rate * rounds))
     return (diameter * (diameter * start) + rate * second_moment) / 2.0
 
@@ -121,7 +122,7 @@ def smallest_risk(  # noqa: PLR0917, checked arguments in their order
     slope = second_moment + 4.0 * lipschitz**2 * rounds / total
     plain = at(np.minimum(1.0 / smoothness, diameter / np.sqrt(rounds * slope)), np.zeros_like(convexity))
     with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(np.maximum(2.0, (convexity * diameter * rounds) ** 2 / second_moment))
+        log = special.xlogy(1.0, np.maximum(2.0, (convexity * diameter * rounds) ** 2 / second_moment))
         step = np.where(convexity > 0, np.minimum(1.0 / smoothness, log / (convexity * rounds)), plain.learning_rate)
     strong = at(step, convexity)
     better = strong.bound < plain.bound
@@ -311,12 +312,7 @@ def uniform_stability(
     0.002000
     """
     lipschitz, rounds, rate, records, silos, smoothness, convexity = checked(locals())
-    STRICT.require(
-        lambda e, b: e * b <= 1 + 1e-12,  # 1/smoothness, rounded
-        "learning_rate must be at most 1/smoothness",
-        learning_rate=rate,
-        smoothness=smoothness,
-    )
+    require_small_steps(rate, smoothness)
     total = records * silos
     STRICT.require(
         lambda t, m: (t > 1) | (m == 0),
@@ -325,6 +321,14 @@ def uniform_stability(
         strong_convexity=convexity,
     )
     return stability_of_steps(lipschitz, rounds, rate, total, convexity)[()]
+
+
+def require_small_steps(rate: Array, smoothness: Array) -> None:
+    """Check that steps keep the distance of two models."""
+    rule = "learning_rate must be at most 1/smoothness"
+    STRICT.require(
+        lambda e, b: e * b <= 1 + 1e-12, rule, learning_rate=rate, smoothness=smoothness
+    )  # 1/smoothness, rounded
 
 
 def stability_of_steps(lipschitz: Array, rounds: Array, rate: Array, total: Array, convexity: Array) -> Array:

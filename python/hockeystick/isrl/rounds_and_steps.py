@@ -12,6 +12,8 @@ from hockeystick._checks import STRICT, Array, Result, at_most
 from hockeystick.isrl.domains import checked, scalars
 from hockeystick.isrl.rates import average_noise
 
+POSITIVE: dict[str, Any] = dict.fromkeys(("strong_convexity", "gradient_std"), "positive")
+
 
 def mb_sgd_rounds(
     *,
@@ -365,9 +367,7 @@ def one_pass_batch_size_sc(
     >>> print(f"{size:.3f}")
     312.273
     """
-    records, beta, convexity, gap, epsilon, delta, silos, lipschitz, dimension, phi = checked(locals())
-    STRICT.positive("strong_convexity", strong_convexity)
-    STRICT.positive("gradient_std", gradient_std)
+    records, beta, convexity, gap, epsilon, delta, silos, lipschitz, dimension, phi = checked(locals(), **POSITIVE)
     private = (epsilon * records / lipschitz) ** 2 * silos / (dimension * np.log(1.0 / delta))
     reach = np.minimum(private, records * silos / phi**2)
     return records_over_stages(records, beta, convexity, gap, reach)
@@ -490,9 +490,7 @@ def sdp_batch_size_sc(
     >>> print(f"{size:.3f}")
     367.730
     """
-    STRICT.positive("strong_convexity", strong_convexity)
-    STRICT.positive("gradient_std", gradient_std)
-    records, beta, convexity, gap, epsilon, delta, silos, lipschitz, dimension, phi = checked(locals())
+    records, beta, convexity, gap, epsilon, delta, silos, lipschitz, dimension, phi = checked(locals(), **POSITIVE)
     private = (epsilon * records * silos / lipschitz) ** 2 / (dimension * np.log(1.0 / delta))
     reach = np.minimum(private, records * silos / phi**2)
     return records_over_stages(records, beta, convexity, gap, reach)
@@ -600,8 +598,7 @@ def step_size_stich(
     >>> print(f"{eta:.6f}")
     0.183889
     """
-    convexity, distance, rounds, moment, largest = checked(locals())
-    STRICT.positive("strong_convexity", strong_convexity)
+    convexity, distance, rounds, moment, largest = checked(locals(), strong_convexity="positive")
     STRICT.require(
         lambda s, m: s * m <= 1,
         "max_step must be at most 1/strong_convexity",

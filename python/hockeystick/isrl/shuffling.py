@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import DELTA, STRICT, Array, Result, setting_warnings
 from hockeystick._numeric.search import Probe, halve, narrow
 from hockeystick.isrl.budgets import Budget, advanced_composition
-from hockeystick.isrl.domains import checked, scalars
+from hockeystick.isrl.domains import checked, require_at_most, scalars
 from hockeystick.isrl.noise import noisy_mb_sgd_accountant
 from hockeystick.kernels import theta_inverse
 
@@ -77,12 +77,7 @@ def clone_bound(probability: ArrayLike, num_silos: ArrayLike, delta: ArrayLike) 
 
 
 def shuffle_amplification(
-    epsilon: ArrayLike,
-    delta: ArrayLike,
-    *,
-    num_silos: ArrayLike,
-    num_records: ArrayLike = 1,
-    slack: ArrayLike,
+    epsilon: ArrayLike, delta: ArrayLike, *, num_silos: ArrayLike, num_records: ArrayLike = 1, slack: ArrayLike
 ) -> Budget:
     r"""Return what one round of shuffled messages leaks, from what each message leaks.
 
@@ -124,12 +119,9 @@ def shuffle_amplification(
     0.2141 1.027e-06
     """
     epsilon, delta, silos, records, slack = checked(locals(), delta=DELTA, slack="inside")
-    STRICT.require(
-        lambda e, most: e <= most,
-        "epsilon must be at most ln(num_silos/(16 ln(2/slack)))/num_records",
-        epsilon=epsilon,
-        largest=largest_local_epsilon(silos, records, slack),
-    )
+    largest = largest_local_epsilon(silos, records, slack)
+    rule = "epsilon must be at most ln(num_silos/(16 ln(2/slack)))/num_records"
+    require_at_most(rule, epsilon=epsilon, largest=largest)
     amplified = amplify(epsilon, silos, records, slack)
     near = records * np.exp((records - 1.0) * epsilon) + np.exp(-records * epsilon) / 2.0
     spent = slack + (np.exp(amplified) + 1.0) * silos * near * delta

@@ -30,14 +30,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from hockeystick._checks import (
-    OPEN_PROBABILITY,
-    STRICT,
-    Array,
-    at_most,
-    non_negative_scalar,
-    scalar,
-)
+from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, at_most, non_negative_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.rounding import HANDFUL, PENALTY, UNIT, UP
@@ -157,13 +150,7 @@ def _fewest_bits(excess: Callable[[float], float], messages: int, limit: int, to
 
 
 def shuffle_vector_sum(
-    vectors: ArrayLike,
-    *,
-    lipschitz: float,
-    levels: int,
-    noise_bits: int,
-    probability: float,
-    rng: np.random.Generator,
+    vectors: ArrayLike, *, lipschitz: float, levels: int, noise_bits: int, probability: float, rng: np.random.Generator
 ) -> Array:
     """Return the noisy sum of vectors that a shuffler's analyst computes from the messages' bits.
 

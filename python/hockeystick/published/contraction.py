@@ -5,13 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, STRICT, Array, Result, broadcast
+from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, STRICT, Array, Domain, Result, broadcast
+from hockeystick._checks.named import in_domains
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.isrl import Rate
 from hockeystick.isrl.domains import scalars
 from hockeystick.kernels import log_theta, theta
 from hockeystick.last_iterate.arguments import check_index, check_step
 from hockeystick.published.warning import warn_unsound
+
+DOMAINS: dict[str, str | Domain] = {
+    "eps": "non_negative",
+    **dict.fromkeys(("index", "num_records"), "count"),
+    **dict.fromkeys(("noise_std", "lipschitz"), "positive"),
+}
 
 
 def _step(learning_rate: ArrayLike, smoothness: ArrayLike, strong_convexity: ArrayLike) -> tuple[Array, Array]:
@@ -76,11 +83,7 @@ def pnsgd_rdp(
     >>> print(f"printed {printed:.3f}, exact {format_upper(exact, '.3f')}")
     printed 0.135, exact 0.955
     """
-    eps = STRICT.non_negative("eps", eps)
-    index = STRICT.count("index", index)
-    num_records = STRICT.count("num_records", num_records)
-    noise = STRICT.positive("noise_std", noise_std)
-    bound = STRICT.positive("lipschitz", lipschitz)
+    eps, index, num_records, noise, bound = in_domains(locals(), DOMAINS).values()
     _, m = _step(learning_rate, smoothness, strong_convexity)
     check_index(STRICT, index, num_records)
     eps, later, m, kappa = broadcast(eps, num_records - index, m, 2.0 * (bound / noise) ** 2)
@@ -134,11 +137,8 @@ def pnsgd_gaussian_random_stop(
     >>> print(f"{printed:.2f}", format_upper(last_iterate.pnsgd_gaussian_random_stop(0.0, **cell), ".4f"))
     29770.00 0.6827
     """
-    eps = STRICT.non_negative_or_infinite("eps", eps)
-    num_records = STRICT.count("num_records", num_records)
-    noise = STRICT.positive("noise_std", noise_std)
-    bound = STRICT.positive("lipschitz", lipschitz)
-    width = STRICT.positive("diameter", diameter)
+    domains = DOMAINS | {"eps": "non_negative_or_infinite", "diameter": "positive"}
+    eps, num_records, noise, bound, width = in_domains(locals(), domains).values()
     eta, m = _step(learning_rate, smoothness, strong_convexity)
     with np.errstate(divide="ignore"):
         factor = 1.0 / (1.0 - np.asarray(theta(eps, m * width / (eta * noise))))
@@ -147,8 +147,6 @@ def pnsgd_gaussian_random_stop(
 
 
 PAPER = "Corollary 1 of Asoodeh, Chen, Calmon and Ozgur (2021)"
-
-
 USERS = (("batch_size", "num_users"),)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import STRICT, Array, Domain, OnError, Result, broadcast, choice
+from hockeystick._checks import STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice
 from hockeystick._checks.named import in_domains
 from hockeystick._checks.shown import shown
-from hockeystick.federated.arguments import SCHEDULES, FederationChecks, Schedule
+from hockeystick.federated.arguments import SCHEDULES, Schedule
 from hockeystick.kernels import q_inv
 from hockeystick.published.warning import warn_unsound
 
@@ -30,6 +30,7 @@ DOMAINS: dict[str, str | Domain] = {
     "delta": "inside",
     "order": (lambda x: (x > 1) & (x < np.inf), "be finite and above 1"),
 }
+FEDERATION = DOMAINS | {"smoothness": "non_negative"}
 
 
 def _checked(arguments: Mapping[str, Any], **domains: str) -> list[Array]:
@@ -134,9 +135,10 @@ def fedavg_gdp(
     >>> print(f"printed {printed:.4f}, true and certified {federated.fedavg_gdp(**cell):.4f}")
     printed 1.7321, true and certified 7.0711
     """
-    grid = FederationChecks(num_threads, on_error)
+    arguments = {**locals()}
+    grid = Checks(num_threads, on_error)
     schedule = choice("schedule", schedule, SCHEDULES)
-    cells = grid.federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
+    cells = in_domains(arguments, FEDERATION, grid)
     _no_diameter(diameter)
     constant: ArrayLike | None = None
     for name, value, owner in (("c", c, "cyclic"), ("z", z, "continuous")):
@@ -147,7 +149,7 @@ def fedavg_gdp(
     if schedule in FALSE:
         warn_unsound(FALSE[schedule], "hockeystick.federated")
     function = partial(core.published_fedavg_gdp, schedule)
-    return grid.map(function, *cells, np.asarray(1.0 if constant is None else constant))
+    return grid.map(function, *cells.values(), np.asarray(1.0 if constant is None else constant))
 
 
 def fedprox_gdp(
@@ -214,23 +216,22 @@ def fedprox_gdp(
     >>> print(f"printed {printed:.4f}, true and certified {format_upper(federated.fedprox_gdp(**cell), '.4f')}")
     printed 0.8660, true and certified 2.2361
     """
-    grid = FederationChecks(num_threads, on_error)
-    cells = grid.federation(rounds, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate)
-    prox = grid.positive("prox", prox)
+    grid = Checks(num_threads, on_error)
+    cells = in_domains(locals(), FEDERATION, grid)
     _no_diameter(diameter)
-    grid.require(lambda a, b: a > b, "prox must be above smoothness", prox=prox, smoothness=cells[5])
+    grid.require(
+        lambda a, b: a > b, "prox must be above smoothness", prox=cells["prox"], smoothness=cells["smoothness"]
+    )
     grid.require(
         lambda e, a, b: e * (a - b) < 1,
         "learning_rate must be below 1/(prox - smoothness)",
-        learning_rate=cells[6],
-        prox=prox,
-        smoothness=cells[5],
+        **{name: cells[name] for name in ("learning_rate", "prox", "smoothness")},
     )
     warn_unsound(
         "Theorem 15 of Sun, Shen and Tao (2024) is false: linear losses violate it from some T on",
         "hockeystick.federated",
     )
-    return grid.map(core.published_fedprox_gdp, *cells, prox)
+    return grid.map(core.published_fedprox_gdp, *cells.values())
 
 
 def fedavg_model_sensitivity(

@@ -13,7 +13,8 @@ from hockeystick._checks import STRICT, Array, Result, vector
 from hockeystick.isrl import Budget, Stage, harmonic_participation, noisy_mb_sgd_accountant
 from hockeystick.isrl import erm_rounds as corrected_rounds
 from hockeystick.isrl import multistage_schedule as corrected_schedule
-from hockeystick.isrl.domains import checked, checked_vectors, scalars
+from hockeystick.isrl.domains import checked, checked_vectors, require_at_most, require_small_epsilon, scalars
+from hockeystick.isrl.risk import require_small_steps
 from hockeystick.published.warning import warn_unsound
 
 
@@ -113,16 +114,6 @@ def subsampling_amplification(epsilon: ArrayLike, delta: ArrayLike, sampling_rat
     return Budget((2.0 * rate * epsilon)[()], delta[()])
 
 
-def require_within_theorem(epsilon: Array, delta: Array) -> None:
-    """Check what Theorems D.1 and F.1 ask of a budget."""
-    STRICT.require(
-        lambda e, most: e <= most,
-        "epsilon must be at most 2 ln(2/delta)",
-        epsilon=epsilon,
-        limit=2.0 * np.log(2.0 / delta),
-    )
-
-
 def noisy_mb_sgd_sigma(
     *, lipschitz: ArrayLike, num_records: ArrayLike, rounds: ArrayLike, epsilon: ArrayLike, delta: ArrayLike
 ) -> Result:
@@ -157,7 +148,7 @@ def noisy_mb_sgd_sigma(
     1.597848 0.2048
     """
     lipschitz, records, rounds, epsilon, delta = checked(locals())
-    require_within_theorem(epsilon, delta)
+    require_small_epsilon(epsilon, delta)
     return (
         16.0 * lipschitz * np.sqrt(rounds * np.log(2.5 * rounds / delta) * np.log(2.0 / delta)) / records / epsilon
     )[()]
@@ -190,7 +181,7 @@ def min_batch_size(*, num_records: ArrayLike, rounds: ArrayLike, epsilon: ArrayL
     7.155698
     """
     records, rounds, epsilon, delta = checked(locals())
-    require_within_theorem(epsilon, delta)
+    require_small_epsilon(epsilon, delta)
     least = epsilon * records / (4.0 * np.sqrt(2.0 * rounds * np.log(2.0 / delta)))
     STRICT.require(
         lambda k, n: np.ceil(k) <= n,
@@ -228,12 +219,7 @@ def one_pass_sigma(*, lipschitz: ArrayLike, batch_size: ArrayLike, epsilon: Arra
     1.937922
     """
     lipschitz, batch, epsilon, delta = checked(locals())
-    STRICT.require(
-        lambda e, most: e <= most,
-        "epsilon must be at most 8 ln(1/delta)",
-        epsilon=epsilon,
-        limit=8.0 * np.log(1.0 / delta),
-    )
+    require_at_most("epsilon must be at most 8 ln(1/delta)", epsilon=epsilon, limit=8.0 * np.log(1.0 / delta))
     return (lipschitz * np.sqrt(32.0 * np.log(1.25 / delta)) / (epsilon * batch))[()]
 
 
@@ -332,12 +318,7 @@ def uniform_stability(
     0.002000
     """
     lipschitz, number, rate, records, silos, beta, convexity = checked(locals())
-    STRICT.require(
-        lambda e, b: e * b <= 1 + 1e-12,
-        "learning_rate must be at most 1/smoothness",
-        learning_rate=rate,
-        smoothness=beta,
-    )
+    require_small_steps(rate, beta)
     STRICT.require(
         lambda least, mu: (least > 1) | (mu == 0),
         "silos_per_round and num_records must exceed 1 if strong_convexity is positive",
@@ -470,7 +451,7 @@ def silo_xi(*, num_records: ArrayLike, epsilons: ArrayLike, deltas: ArrayLike, r
     [0.00019946 0.0031914 ]
     """
     records, eps, delta, number = checked_vectors(locals(), epsilons="positive", deltas="inside")
-    require_within_theorem(eps, delta)
+    require_small_epsilon(eps, delta)
     return np.asarray(np.log(2.5 * number / delta) * np.log(2.0 / delta) / (records * eps) ** 2)
 
 
@@ -696,12 +677,7 @@ def experimental_sigma(
     sigma = float(2.0 * clip * np.sqrt(2.0 * number * np.log(1.0 / d)) / (records * eps))
     batch = min(max(int(records / 2.0 * np.sqrt(eps / number)), 1), num_records)
     silo = noisy_mb_sgd_accountant(
-        noise_std=sigma,
-        lipschitz=lipschitz,
-        num_records=num_records,
-        batch_size=batch,
-        rounds=rounds,
-        replacement=True,
+        noise_std=sigma, lipschitz=lipschitz, num_records=num_records, batch_size=batch, rounds=rounds, replacement=True
     )
     return HeuristicNoise(sigma, batch, float(silo.epsilon(delta)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from hockeystick.distortion import (
 from hockeystick.distortion.divergences import pair
 from hockeystick.distortion.domains import DOMAINS, LEAKAGE, checked
 from hockeystick.isrl.domains import scalars
-from hockeystick.published.warning import UnsoundBoundWarning, warn_unsound
+from hockeystick.published.warning import quietly, warn_unsound
 
 PAPER = "of Zhang, Chen and Yang (2023)"
 SMALL_GAP = 0.01  # Lemma 5.8 holds for smaller differences of leakage and budget
@@ -912,12 +911,11 @@ def run_near_optimal_utility_fl(
         sent, records = [], []
         for k, client in enumerate(clients):
             gradients = STRICT.finite("gradients", client(server))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnsoundBoundWarning)  # given above, once
-                noises[t, k] = noise_variance_for_budget(starts[t, k], limits[t, k], variances[t, k], server.size)
-                probabilities[t, k] = sampling_probability(
-                    starts[t, k], limits[t, k], float((gradients**2).sum()), utility_constant
-                )
+            leaks, total = (starts[t, k], limits[t, k]), float((gradients**2).sum())
+            noises[t, k] = quietly(
+                noise_variance_for_budget, *leaks, variances[t, k], server.size
+            )  # warned of above, once
+            probabilities[t, k] = quietly(sampling_probability, *leaks, total, utility_constant)
             batch = gradients[rng.random(len(gradients)) < probabilities[t, k]]
             sizes[t, k] = len(batch)
             records.append(len(gradients))

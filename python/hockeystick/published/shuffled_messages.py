@@ -8,17 +8,12 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import STRICT, Array, Result, at_most, broadcast, scalar
 from hockeystick.isrl import Budget
 from hockeystick.isrl import shuffle_amplification as corrected_amplification
-from hockeystick.isrl.domains import checked, scalars
+from hockeystick.isrl.domains import checked, require_at_most, scalars
 from hockeystick.published.warning import warn_unsound
 
 
 def shuffle_amplification(
-    epsilon: ArrayLike,
-    delta: ArrayLike,
-    *,
-    num_silos: ArrayLike,
-    num_records: ArrayLike = 1,
-    slack: ArrayLike,
+    epsilon: ArrayLike, delta: ArrayLike, *, num_silos: ArrayLike, num_records: ArrayLike = 1, slack: ArrayLike
 ) -> Budget:
     """Return what Theorem D.5 prints for one round of shuffled messages; its delta lacks a factor of its own lemma.
 
@@ -128,7 +123,7 @@ def shuffled_mb_sgd_sigma(
     """
     lipschitz, records, all_silos, silos, number, eps, d = checked(locals())
     (constant,) = scalars({"constant": constant}, constant="positive")
-    STRICT.require(lambda e, most: e <= most, "epsilon must be at most ln(2/delta)", epsilon=eps, limit=np.log(2.0 / d))
+    require_at_most("epsilon must be at most ln(2/delta)", epsilon=eps, limit=np.log(2.0 / d))
     STRICT.require(
         lambda m, least: m >= least,
         "silos_per_round must be at least 16 ln(18 R M^2/(N delta))",
@@ -287,13 +282,7 @@ def shuffle_composed_epsilon(
 
 
 def shuffle_vector_sum(
-    vectors: ArrayLike,
-    *,
-    lipschitz: float,
-    levels: int,
-    noise_bits: int,
-    probability: float,
-    rng: np.random.Generator,
+    vectors: ArrayLike, *, lipschitz: float, levels: int, noise_bits: int, probability: float, rng: np.random.Generator
 ) -> Array:
     r"""Return the sum that Algorithms 4 and 5 print: (N - 1) L too large in every coordinate.
 

@@ -74,15 +74,13 @@ def _silos(problem: Problem, pool: Pool, parties: int) -> int:
 
 def _once(problem: Problem, batch: int) -> float:
     """Return the noise of a batch whose records are used in no other round."""
-    return float(one_pass_sigma(lipschitz=problem.lipschitz, batch_size=batch, **problem.budget))
+    return float(problem.of(one_pass_sigma, batch_size=batch))
 
 
 def _epsilon(problem: Problem, noise: float, num_records: int, batch: int, rounds: int) -> float:
     """Return the certified epsilon of one party's messages."""
-    party = noisy_mb_sgd_accountant(
-        noise_std=noise, lipschitz=problem.lipschitz, num_records=num_records, batch_size=batch, rounds=rounds
-    )
-    return float(party.epsilon(problem.delta))
+    shape = {"num_records": num_records, "batch_size": batch, "rounds": rounds}
+    return float(problem.of(noisy_mb_sgd_accountant, noise_std=noise, **shape).epsilon(problem.delta))
 
 
 def log_excess(delta: float, target: float) -> float:
@@ -125,7 +123,7 @@ def _noisy_batches(problem: Problem, pool: Pool, rounds: int, batch: int) -> Set
     epsilon = _epsilon(problem, noise, *shape) if batch == pool.num_records else math.inf
     if epsilon > problem.epsilon:  # a sample, or a closed form that rounding spoils
         training: dict[str, Any] = dict(zip(("num_records", "batch_size", "rounds"), shape, strict=True))
-        noise = rounded_up(noisy_mb_sgd_sigma(lipschitz=problem.lipschitz, **training, **problem.budget))
+        noise = rounded_up(problem.of(noisy_mb_sgd_sigma, **training))
         epsilon = _epsilon(problem, noise, *shape)
     step, risk = risk_of_batches(problem, rounds, noise, pool.taking_part, pool.total)
     return Setting(noise, rounds, batch, _silos(problem, pool, pool.taking_part), step, epsilon, risk)
@@ -151,15 +149,7 @@ def shuffled(problem: Problem, pool: Pool) -> Iterator[Candidate]:
 
 
 def _shuffled(problem: Problem, pool: Pool, rounds: int) -> Setting:
-    needed = shuffled_mb_sgd_sigma(
-        lipschitz=problem.lipschitz,
-        num_records=problem.num_records,
-        num_silos=problem.num_silos,
-        silos_per_round=problem.silos_per_round,
-        rounds=rounds,
-        **problem.budget,
-    )
-    noise = rounded_up(needed.noise_std)
+    noise = rounded_up(problem.of(shuffled_mb_sgd_sigma, rounds=rounds).noise_std)
     step, risk = risk_of_batches(problem, rounds, noise, problem.silos_per_round, pool.total)
     return Setting(noise, rounds, 1, problem.silos_per_round, step, problem.epsilon, risk)
 
@@ -181,16 +171,8 @@ def aggregated(problem: Problem, _: Pool) -> Iterator[Candidate]:
 
 
 def _risk_of_one_pass(problem: Problem, size: int, noise: float) -> float:
-    risk = trusted_aggregator_excess_risk(
-        num_users=problem.num_silos,
-        batch_size=size,
-        dimension=problem.dimension,
-        noise_std=noise,
-        gradient_bound=problem.lipschitz,
-        gradient_std=0.0,
-        smoothness=problem.smoothness,
-        strong_convexity=problem.strong_convexity,
-    )
+    users = {"num_users": problem.num_silos, "batch_size": size, "noise_std": noise}
+    risk = problem.of(trusted_aggregator_excess_risk, **users, gradient_bound=problem.lipschitz, gradient_std=0.0)
     return min(float(risk), problem.gap)
 
 
@@ -198,16 +180,8 @@ def _aggregated(problem: Problem, size: int) -> Setting:
     """Return the least noise with which a single pass in batches of this size stays within the budget."""
 
     def excess(noise: float) -> float:
-        delta = trusted_aggregator_delta(
-            problem.epsilon,
-            num_users=problem.num_silos,
-            batch_size=size,
-            noise_std=noise,
-            lipschitz=problem.lipschitz,
-            radius=problem.diameter / 2.0,
-            smoothness=problem.smoothness,
-            strong_convexity=problem.strong_convexity,
-        )
+        users = {"num_users": problem.num_silos, "batch_size": size, "noise_std": noise}
+        delta = problem.of(trusted_aggregator_delta, eps=problem.epsilon, **users, radius=problem.diameter / 2.0)
         return log_excess(float(delta), problem.delta)
 
     # Without any later round to hide it, the user's own noise must do.
@@ -254,13 +228,8 @@ def accelerated(problem: Problem, pool: Pool) -> Iterator[Candidate]:
     """Try accelerated SGD (AC-SA) with a single pass: its explicit bound, `isrl.acsa_bound`, for a start anywhere in the ball."""
 
     def risk(rounds: int, batch: int, noise: float, parties: int) -> tuple[float, float]:
-        bound = acsa_bound(
-            rounds=rounds,
-            distance_squared=problem.diameter**2,
-            variance=_variance(problem, batch, noise, parties),
-            smoothness=problem.smoothness,
-            strong_convexity=problem.strong_convexity,
-        )
+        variance = _variance(problem, batch, noise, parties)
+        bound = problem.of(acsa_bound, rounds=rounds, distance_squared=problem.diameter**2, variance=variance)
         return math.nan, min(float(bound), problem.gap)
 
     return _one_pass_settings(problem, pool, risk)
@@ -279,14 +248,9 @@ def multistage(problem: Problem, pool: Pool) -> Iterator[Candidate]:
         raise ValueError(msg)
 
     def risk(rounds: int, batch: int, noise: float, parties: int) -> tuple[float, float]:
+        deviation = math.sqrt(_variance(problem, batch, noise, parties))
         try:
-            stages = multistage_schedule(
-                smoothness=problem.smoothness,
-                strong_convexity=problem.strong_convexity,
-                gradient_std=math.sqrt(_variance(problem, batch, noise, parties)),
-                initial_gap=problem.gap,
-                rounds=rounds,
-            )
+            stages = problem.of(multistage_schedule, gradient_std=deviation, initial_gap=problem.gap, rounds=rounds)
         except ValueError:  # the first stage does not fit
             return math.nan, math.inf
         return math.nan, problem.gap * 0.5 ** len(stages)
@@ -315,16 +279,9 @@ def _stopped_risk(problem: Problem, rounds: int, noise: float) -> tuple[float, f
 
 def _stopped(problem: Problem, rounds: int, batch: int) -> Setting:
     def excess(noise: float) -> float:
-        found = best_random_stop(
-            problem.epsilon,
-            num_records=rounds,
-            learning_rate=_stopped_risk(problem, rounds, noise)[0],
-            noise_std=noise,
-            lipschitz=problem.lipschitz / batch,
-            smoothness=problem.smoothness,
-            strong_convexity=problem.strong_convexity,
-            diameter=problem.diameter,
-        )
+        step = _stopped_risk(problem, rounds, noise)[0]
+        release = {"learning_rate": step, "noise_std": noise, "lipschitz": problem.lipschitz / batch}
+        found = problem.of(best_random_stop, eps=problem.epsilon, num_records=rounds, **release)
         return log_excess(float(found.delta), problem.delta)
 
     noise = rounded_up(least_noise(excess, _once(problem, batch) * EXTRA_NOISE))

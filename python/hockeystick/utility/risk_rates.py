@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hockeystick import isrl
 from hockeystick._checks import at_most, positive_scalar
-from hockeystick.utility.settings import Problem, checked_inputs, without_nan
+from hockeystick.utility.settings import Problem, checked_inputs, known_to, without_nan
 
 
 class RatePair(NamedTuple):
@@ -166,8 +165,8 @@ class _Inputs(NamedTuple):
 
     def of(self, function: Callable[..., Any], **others: Any) -> Any:
         """Call a function with those of the arguments that it takes, and others in their place."""
-        known = {**vars(self.problem), "gradient_std": self.gradient_std, "heterogeneity": self.heterogeneity, **others}
-        return function(**{name: known[name] for name in inspect.signature(function).parameters if name in known})
+        known = {"gradient_std": self.gradient_std, "heterogeneity": self.heterogeneity, **others}
+        return function(**known_to(function, vars(self.problem) | known))
 
 
 def _pairs(inputs: _Inputs) -> tuple[RatePair, ...]:

@@ -6,7 +6,9 @@ They are found without calibrating the noise of those that cannot be among them.
 from __future__ import annotations
 
 import decimal
+import functools
 import heapq
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -38,8 +40,26 @@ def checked_inputs(kind: type[Inputs], arguments: Mapping[str, Any], **domains: 
     return kind(*scalars(given, (*OPTIONAL.items(), ("strong_convexity", "smoothness")), **(domains or DOMAINS)))
 
 
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def known_to(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some values that a function takes by their names."""
+    return {name: values[name] for name in _parameters(function) if name in values}
+
+
+class Arguments:
+    """Checked inputs, by the names that functions have for them."""
+
+    def of(self, function: Callable[..., Any], **others: Any) -> Any:
+        """Call a function with those of the inputs that it takes, and with others, which come first."""
+        return function(**known_to(function, vars(self)) | others)
+
+
 @dataclass(frozen=True)
-class Problem:
+class Problem(Arguments):
     """The checked inputs of a plan."""
 
     num_silos: int
@@ -59,11 +79,6 @@ class Problem:
     def gap(self) -> float:
         """L D, which no excess risk exceeds."""
         return self.lipschitz * self.diameter
-
-    @property
-    def budget(self) -> dict[str, Any]:
-        """The target, as arguments."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
 
 
 Trust: TypeAlias = Literal["central", "inter-silo", "shuffle", "last-iterate"]

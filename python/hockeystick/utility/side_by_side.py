@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,13 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from hockeystick import federated, last_iterate, published
-from hockeystick._checks import (
-    Array,
-    at_most,
-    choice,
-    count_scalar,
-    setting_warnings,
-)
+from hockeystick._checks import Array, at_most, choice, count_scalar, setting_warnings
 from hockeystick._checks.shown import listed, shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
@@ -28,14 +21,15 @@ from hockeystick.isrl import shuffle_amplification, subsampling_amplification
 from hockeystick.isrl.domains import ScalarDomain
 from hockeystick.kernels import gaussian_epsilon
 from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian, Mechanism
-from hockeystick.utility.settings import checked_inputs
+from hockeystick.published.warning import quietly
+from hockeystick.utility.settings import Arguments, checked_inputs
 
 Order: TypeAlias = Literal["random", "cyclic"]
 MAX_POINTS = 10  # numbers of rounds, where only the largest is given
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Arguments):
     """The checked inputs, and what follows from them."""
 
     num_clients: int
@@ -189,26 +183,17 @@ def _composed(step: Mechanism, uses: Array, delta: float) -> Curve:
 
 def last_models(training: Training, rounds: Array) -> dict[str, Array]:
     """Return epsilon by every bound of the last model, from the curves of delta of `last_iterate`."""
-    process: dict[str, Any] = {
-        "learning_rate": training.learning_rate,
+    mean: dict[str, Any] = {
         "noise_std": training.noise_std / math.sqrt(training.clients_per_round),
         "lipschitz": training.share / training.clients_per_round,
-        "smoothness": training.smoothness,
-        "strong_convexity": training.strong_convexity,
-        "diameter": training.diameter,
     }
 
     def bounds(count: int, eps: float) -> dict[str, float]:
         if training.full or training.order == "cyclic":
-            best = last_iterate.best_cyclic(
-                eps,
-                index=training.index,
-                period=training.period if training.order == "cyclic" else 1,
-                rounds=count,
-                **process,
-            )
+            period = training.period if training.order == "cyclic" else 1
+            best = training.of(last_iterate.best_cyclic, eps=eps, period=period, rounds=count, **mean)
         else:
-            best = last_iterate.best_sampled(eps, sampling_rate=training.rate, rounds=count, **process)
+            best = training.of(last_iterate.best_sampled, eps=eps, sampling_rate=training.rate, rounds=count, **mean)
         return {name: float(delta) for name, delta in best.bounds.items() if name in HIDDEN}
 
     columns = [
@@ -251,22 +236,13 @@ def fedavg(training: Training, rounds: Array) -> Curve:
     if not training.everybody:
         return without(rounds, "needs every client in every round")
     diameter = None if math.isinf(training.diameter) else training.diameter
-    return Curve(
-        np.asarray(federated.fedavg_epsilon(training.delta, diameter=diameter, **federation(training, rounds)))
-    )
+    return Curve(np.asarray(federation(training, federated.fedavg_epsilon, rounds=rounds, diameter=diameter)))
 
 
-def federation(training: Training, rounds: Array) -> dict[str, Any]:
-    """Return the arguments of functions on Noisy-FedAvg, whose noise is on models."""
-    return {
-        "rounds": rounds,
-        "local_steps": training.local_steps,
-        "num_clients": training.num_clients,
-        "clip_norm": training.lipschitz,
-        "noise_std": training.noise_std * training.learning_rate,
-        "smoothness": training.smoothness,
-        "learning_rate": training.learning_rate,
-    }
+def federation(training: Training, function: Callable[..., Any], **others: Any) -> Any:
+    """Call a function on Noisy-FedAvg, whose noise is on models."""
+    noise_std = training.noise_std * training.learning_rate
+    return training.of(function, clip_norm=training.lipschitz, noise_std=noise_std, **others)
 
 
 def aggregator_reason(training: Training) -> str:
@@ -280,17 +256,10 @@ def aggregator_reason(training: Training) -> str:
     return "needs clients drawn at random; here the order is fixed" if training.order == "cyclic" else ""
 
 
-def aggregation(training: Training) -> dict[str, Any]:
-    """Return the arguments of functions on a trusted aggregator."""
-    return {
-        "batch_size": training.clients_per_round,
-        "learning_rate": training.learning_rate,
-        "noise_std": training.noise_std,
-        "lipschitz": training.lipschitz,
-        "radius": training.diameter / 2.0,
-        "loss": "convex",
-        "smoothness": training.smoothness,
-    }
+def aggregation(training: Training, function: Callable[..., Any], **others: Any) -> Any:
+    """Call a function on a trusted aggregator."""
+    batch, radius = training.clients_per_round, training.diameter / 2.0
+    return training.of(function, batch_size=batch, radius=radius, loss="convex", **others)
 
 
 def trusted_aggregator(training: Training, rounds: Array) -> Curve:
@@ -299,13 +268,7 @@ def trusted_aggregator(training: Training, rounds: Array) -> Curve:
         return without(rounds, reason)
 
     def delta(count: int, eps: float) -> dict[str, float]:
-        best = federated.best_sampled(
-            eps,
-            num_users=training.num_clients,
-            rounds=count,
-            strong_convexity=training.strong_convexity,
-            **aggregation(training),
-        )
+        best = aggregation(training, federated.best_sampled, eps=eps, num_users=training.num_clients, rounds=count)
         return {"delta": float(best.delta)}
 
     found = np.array([inverses(partial(delta, count), training.delta)["delta"] for count in rounds.tolist()])
@@ -349,9 +312,7 @@ def printed_fedavg(training: Training, rounds: Array) -> Curve:
         return without(rounds, "needs every client in every round")
     if training.smoothness == 0.0:
         return without(rounds, "needs a positive smoothness: the formula divides by it")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", published.UnsoundBoundWarning)
-        mu = published.fedavg_gdp(**federation(training, rounds))
+    mu = quietly(federation, training, published.fedavg_gdp, rounds=rounds, diameter=None)
     return Curve(np.asarray(gaussian_epsilon(mu, training.delta)))
 
 
@@ -363,9 +324,7 @@ def printed_aggregator(training: Training, rounds: Array) -> Curve:
 
     def delta(count: int, eps: float) -> dict[str, float]:
         users = count * training.clients_per_round
-        total = federated.trusted_aggregator(
-            eps, num_users=users, **aggregation(training)
-        )  # with m/users before the sum
+        total = aggregation(training, federated.trusted_aggregator, eps=eps, num_users=users)  # m/users before the sum
         return {"delta": float(total) * users / training.num_clients}
 
     values = [
