@@ -61,6 +61,23 @@ def picture(text: str) -> Path:
     return Path(text)
 
 
+def file(text: str) -> Path:
+    """Return the path of a file that there is."""
+    if not Path(text).is_file():
+        message = f"must be a file, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """Return the name and the value of NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        message = f"must be NAME=VALUE, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return name, value
+
+
 def shards(text: str) -> tuple[int, int]:
     """Return a share of so many jobs, "3/100" for the third of a hundred."""
     number, slash, jobs = text.partition("/")
