@@ -84,6 +84,8 @@ def test_words_are_rate_and_steps(ask):
     assert words["epsilon"] == numbers["epsilon"] == hs.dpsgd_epsilon(1.1, 256 / 60000, STEPS, 1e-5)
     assert (numbers["inputs"]["steps"], words["inputs"]["records"]) == (STEPS, 60000)
     assert (words["sampling"], words["adjacency"]) == ("poisson", "add_or_remove")
+    dropped = ask(f"epsilon {WORDS} --delta 1e-5 --drop-last")
+    assert dropped["epsilon"] == hs.dpsgd_epsilon(1.1, 1 / 234, 15 * 234, 1e-5)
     assert ask(f"delta {WORDS} --epsilon {words['epsilon']!r}")["delta"] == pytest.approx(1e-5, rel=1e-6)
 
 
@@ -293,10 +295,12 @@ REFUSED = f"""
 {EPSILON} --steps 1/0 -> argument --steps: must be an integer in [1, 9007199254740992], not 1/0
 {EPSILON} --steps 1e17 -> argument --steps: must be an integer in [1, 9007199254740992], not 1e17
 {EPSILON} --steps nan -> not nan
-{EPSILON} --steps 1 --delta 1.5 -> argument --delta: must be in [0, 1], not 1.5
-{EPSILON} --steps 1 --delta nan -> argument --delta: must be in [0, 1], not nan
-{EPSILON} --steps 9 --sampling-rate 3/2 -> argument --sampling-rate: must be in [0, 1], not 3/2
-{EPSILON} --steps 9 --sampling-rate a/b -> argument --sampling-rate: must be in [0, 1], not a/b
+{EPSILON} --steps 1 --delta 1.5 -> argument --delta: must lie in [0, 1], not 1.5
+{EPSILON} --steps 1 --delta nan -> argument --delta: must lie in [0, 1], not nan
+{EPSILON} --steps 9 --sampling-rate 3/2 -> argument --sampling-rate: must lie in [0, 1], not 3/2
+{EPSILON} --steps 9 --sampling-rate a/b -> argument --sampling-rate: must lie in [0, 1], not a/b
+epsilon --steps 1 --delta 1e-5 -> the following arguments are required: --noise-multiplier; see hockeystick epsilon --help
+sweep best out -> one of the arguments --maximise --minimise is required
 {EPSILON} --steps 1 --epsilon 1 -> unrecognized arguments: --epsilon 1
 {EPSILON} --st 10 -> unrecognized arguments: --st 10
 {EPSILON} --records 100 --batch-size 101 --epochs 1 -> --batch-size: must be at most the number of records (100), not 101
