@@ -15,7 +15,7 @@ from scipy import optimize, stats
 import hockeystick as hs
 import refused_calls
 from hockeystick import federated, isrl
-from hockeystick.cli.commands import COMMANDS, parser
+from hockeystick.cli import COMMANDS, parser
 
 RECORDS = "--records 60000 --batch-size 256"
 WORDS = f"{RECORDS} --epochs 15 --noise-multiplier 1.1"
