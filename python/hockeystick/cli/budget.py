@@ -251,8 +251,8 @@ def _calibrate_federated(chosen: argparse.Namespace, target: str) -> int:
     settings = {name: getattr(chosen, name) for name in given}
     spent = partial(_federated_epsilon, chosen.delta, settings, target)
     if target == "noise_std":
-        found = smallest_feasible(
-            lambda noise: spent(noise) - chosen.epsilon if noise else math.inf, most=1e150, tolerance=1e-13
+        found = chosen.clip_norm * smallest_feasible(
+            lambda z: spent(chosen.clip_norm * z) - chosen.epsilon if z else math.inf, most=1e150, tolerance=1e-13
         )
     else:
         found = last_whole(lambda count: spent(int(count)) - chosen.epsilon, MAX_COUNT)
