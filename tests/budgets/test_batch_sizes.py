@@ -70,7 +70,8 @@ def test_what_is_sampled_as_charged_passes(dropouts, mechanism):
     assert first_refusal(mechanism, kept.tolist()) is None
 
 
-@pytest.mark.parametrize("run", [0, 1, 2, *(pytest.param(run, marks=pytest.mark.slow) for run in range(3, 16))])
+@pytest.mark.share(5)
+@pytest.mark.parametrize("run", range(15))
 def test_clients_of_different_availability_pass(run):
     """Clients of whom some are always there, some never, and some by turns of their own are sampled for 2,000 rounds and not refused."""
     rng = np.random.default_rng([7, run])

@@ -178,13 +178,16 @@ def test_threads_spend_no_more_than_the_budget(make):
 LONG = {
     "Flower": 11,
     "ZeroConcentratedFilter": 5,
-}  # one of so many bytecodes is tried where there are thousands, all of them if slow
+}  # one of so many bytecodes is tried where there are thousands, all of them at night
 
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("case", "stride"),
-    [*((case, LONG.get(case, 1)) for case in CASES), *(pytest.param(case, 1, marks=pytest.mark.slow) for case in LONG)],
+    [
+        *((case, LONG.get(case, 1)) for case in CASES),
+        *(pytest.param(case, 1, marks=[pytest.mark.slow, effort.AT_NIGHT]) for case in LONG),
+    ],
 )
 def test_every_bytecode(case, stride):
     """What is asked and changed in another thread afterwards is all of the old state or all of the new one."""
@@ -227,7 +230,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("stride", [101, pytest.param(effort.at_night(1, by_day=11), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [101, pytest.param(effort.at_night(1, by_day=31), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_bytecode_of_ledgers(change, stride):
     """Ledgers of clients need not be opened again, whatever was interrupted."""

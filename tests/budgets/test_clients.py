@@ -24,7 +24,9 @@ BUDGETS = {
     "replaced": ({"epsilon": 4.0, "delta": 1e-5, "adjacency": "replace"}, [SAMPLED, hs.Gaussian(9.0)]),
     "gaussian": ({"budget": hs.GaussianFilter(epsilon=4.0, delta=1e-5)}, [hs.Gaussian(5.0), hs.Gaussian(3.0)]),
     "renyi": ({"budget": hs.RenyiFilter(order=8, epsilon=4.0, delta=1e-5)}, [SAMPLED, hs.Laplace(4.0)]),
-}
+    "concentrated": ({"budget": hs.ZeroConcentratedFilter(0.1, delta=3e-8)}, [hs.ZeroConcentratedDP(0.03, delta=1e-8), hs.Gaussian(6.0)]),
+    "planned": ({"budget": hs.PlannedFilter(hs.Accountant().compose(SAMPLED, 4).compose(hs.Laplace(4.0), 3))}, [SAMPLED, hs.Laplace(4.0)]),
+}  # fmt: skip
 CLIENTS = ["Ada", "Bo", 3, 4, "3"]
 
 
@@ -158,32 +160,6 @@ def test_nothing_is_free_when_the_disk_fails(tmp_path):
         assert (ledgers.last_round, ledgers.remaining(SAMPLED, 3), ledgers.head) == (1, before, head)
 
 
-@pytest.mark.parametrize("where", ["append", "require_unchanged"])
-def test_interrupted_charge(tmp_path, monkeypatch, where):
-    """After Ctrl-C between the file and the memory, what is in the file is charged, and the ledgers go on."""
-    path = tmp_path / "budget.sqlite"
-    with hs.ClientLedgers(path, epsilon=4.0, delta=1e-5, create=True) as ledgers:
-        ledgers.enrol(CLIENTS)
-        room = ledgers.remaining(SAMPLED, 3)
-        called = getattr(ledgers._journal, where)
-
-        def interrupted(*arguments):
-            called(*arguments)
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(ledgers._journal, where, interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            ledgers.charge(1, SAMPLED)
-        charged = int(where == "append")
-        assert ledgers.remaining(SAMPLED, 3) == room - charged
-        assert (ledgers.last_round, len(ledgers.log(3))) == (charged, charged)
-        monkeypatch.undo()
-        ledgers.charge(1, SAMPLED)
-    with hs.ClientLedgers(path, epsilon=4.0, delta=1e-5) as ledgers:
-        assert ledgers.remaining(SAMPLED, 3) == room - charged - 1
-        assert len(ledgers.log(3)) == charged + 1
-
-
 def test_many_clients(tmp_path):
     """A hundred thousand clients in three groups are three ledgers, and a round is a few kilobytes in the file."""
     path = tmp_path / "budget.sqlite"
@@ -242,6 +218,7 @@ a.enrol([2**63]) -> 64 bits
 a.enrol([np.uint64(2**63)]) -> 64 bits
 a.enrol([10**10_000]) -> an integer of 33220 bits
 a.enrol(["a" * 1025]) -> at most 1024 characters, not 1025
+a.enrol(["\U0001d160" * 1024]) -> at most 1024 characters in Unicode's normal form C, not 3072
 a.enrol(["\ud800"]) -> UTF-8 can hold
 (a.enrol(["\u00e9"]), a.would_exceed(SAMPLED, clients=["\u00e9", "e\u0301"])) -> each client once
 a.charge(1, SAMPLED, clients=["Bo"]) -> everyone who could have been drawn

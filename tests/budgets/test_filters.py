@@ -95,9 +95,14 @@ def test_renyi_filter_bounds_the_accountant():
     assert fixed / 3 < filtered < fixed
 
 
+CONCENTRATED = [hs.ZeroConcentratedDP(0.125, 0.0625), hs.ZeroConcentratedDP(0.01, delta=3e-8), hs.Gaussian(9.0)]
+PLANNED = [hs.Gaussian(9.0), hs.Laplace(20.0)]
+PLAN = hs.Accountant().compose(PLANNED[0], 30).compose(PLANNED[1], 50)
 BUDGETS = {
     "gaussian": (lambda: hs.GaussianFilter(1.5), st.builds(hs.Gaussian, st.floats(1.0, 50.0))),
     "renyi": (lambda: hs.RenyiFilter(1.0, order=3), st.sampled_from([*DISCRETE, hs.Laplace(3.0), hs.Gaussian(4.0)])),
+    "concentrated": (lambda: hs.ZeroConcentratedFilter(0.5, xi=0.1, delta=9e-7), st.sampled_from(CONCENTRATED)),
+    "planned": (lambda: hs.PlannedFilter(PLAN), st.sampled_from(PLANNED)),
 }
 
 

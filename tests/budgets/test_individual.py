@@ -55,7 +55,8 @@ def sampled_divergence(order, distance, rate, *, forward):
     return math.log(h * np.sum(np.exp(exponents) * density(y))) / (order - 1)
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))])
+@pytest.mark.share(4)
+@pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("forward", [True, False])
 def test_sampled_rounds_stay_within_the_budget(seed, forward):
     """Two rounds on samples, the second vector chosen by the first release: the divergence, integrated, is at most the budget."""

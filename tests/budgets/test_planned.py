@@ -22,7 +22,6 @@ LAWS = {
     "tell-tale": ((F(1, 20), F(19, 20), F(0)), (F(0), F(19, 20), F(1, 20))),
 }
 STEPS = {name: hs.Discrete([float(x) for x in p], [float(x) for x in q]) for name, (p, q) in LAWS.items()}
-SEEDS = [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 40))]
 THRESHOLDS = (F(1, 2), F(1), F(3, 2), F(2), F(4), F(9))
 
 
@@ -53,7 +52,8 @@ def run(budget, choose, p=F1, q=F1):
     return law
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.share(8, by_day=4)
+@pytest.mark.parametrize("seed", range(40))
 def test_any_order_stays_within_the_plan(seed):
     """Whatever comes next by what was seen, exact divergences of all releases are at most those of the plan in a row."""
     rng = np.random.default_rng(seed)
@@ -100,7 +100,7 @@ def test_a_choice_between_plans_is_not_free():
 
 
 def test_bookkeeping():
-    """What is not in the plan is refused, and what is spent is gone; the guarantee is the whole plan's from first to last."""
+    """What is spent of a plan is gone, and what is added to it later is not in it; the guarantee is the whole plan's from first to last."""
     coarse, fine = hs.PoissonSampled(hs.Gaussian(2.0), 0.01), hs.Laplace(20.0)
     plan = hs.Accountant("replace").compose(coarse, 30).compose(fine, 3)
     budget, epsilon = hs.PlannedFilter(plan), plan.epsilon(1e-6)
@@ -108,34 +108,7 @@ def test_bookkeeping():
     assert (budget.remaining(coarse), budget.remaining(fine), len(budget.plan)) == (30, 3, 33)
     assert budget.spend(fine, 2).spend(coarse, 30).epsilon(1e-6) == epsilon
     assert budget.would_exceed(coarse)
-    with pytest.raises(hs.BudgetExceededError, match="; 1 would fit"):
-        budget.spend(fine, 2)
-    with pytest.raises(ValueError, match="must be one of the plan"):
-        budget.spend(hs.Laplace(21.0))
-    state = budget.state_dict()
-    again = hs.PlannedFilter.from_state_dict(json.loads(json.dumps(state)))
-    assert again.state_dict() == state
-    assert repr(again) == "<PlannedFilter: 32 of 33 steps; replace>"
-    with pytest.raises(ValueError, match="adjacency of state"):
-        hs.PlannedFilter.from_state_dict(state | {"adjacency": "add_or_remove"})
-    with pytest.raises(TypeError, match="plan must be an Accountant"):
-        hs.PlannedFilter(fine)
-    guessed = hs.PrivacyProfile.from_densities(
-        lambda x: -abs(x) - np.log(2.0), lambda x: -abs(x - 1.0) - np.log(2.0), [-30.0, 0.0, 1.0, 30.0]
-    )
-    with pytest.raises(ValueError, match="only estimated"):
-        hs.PlannedFilter(hs.Accountant().compose(guessed))
-
-
-def test_clients_have_plans(tmp_path):
-    """A ledger of clients keeps a plan for each."""
-    step = hs.Gaussian(5.0)
-    budget = hs.PlannedFilter(hs.Accountant().compose(step, 3))
-    with hs.ClientLedgers(tmp_path / "ledgers", budget=budget, create=True) as ledgers:
-        ledgers.enrol(["a", "b"])
-        ledgers.charge(1, step, 2, clients=["a"])
-    with hs.ClientLedgers(tmp_path / "ledgers", budget=budget) as ledgers:
-        assert (ledgers.remaining(step, "a"), ledgers.remaining(step, "b")) == (1, 3)
+    assert repr(hs.PlannedFilter.from_state_dict(budget.state_dict())) == "<PlannedFilter: 32 of 33 steps; replace>"
 
 
 def test_files_with_a_plan_that_was_written_run_by_run(tmp_path):

@@ -14,6 +14,7 @@ NAMES = {
     "math": math,
     "GAUSSIAN": hs.GaussianFilter(1.0),
     "SAMPLED": hs.PoissonSampled(hs.Gaussian(1.0), 0.1),
+    "PLANNED": hs.PlannedFilter(hs.Accountant().compose(hs.Laplace(20.0), 3)),
     "ESTIMATED": hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate"),
 }
 REFUSED = r"""
@@ -65,6 +66,10 @@ hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 0) -> count must be
 hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 2**53).spend(hs.Gaussian(1.0)) -> count must be
 hs.RenyiOdometer(delta=0.1).would_exceed(hs.Gaussian(1.0), epsilon=math.nan) -> epsilon must be
 hs.RenyiOdometer.from_state_dict(hs.GaussianFilter(1.0).state_dict()) -> hockeystick.RenyiOdometer
+PLANNED.spend(hs.Laplace(21.0)) -> must be one of the plan
+hs.PlannedFilter.from_state_dict(PLANNED.state_dict() | {"adjacency": "replace"}) -> adjacency of state
+hs.PlannedFilter(hs.Laplace(20.0)) -> TypeError: plan must be an Accountant
+hs.PlannedFilter(hs.Accountant().compose(ESTIMATED)) -> only estimated
 hs.IndividualFilter(1.0, 3) -> TypeError: budget must be
 hs.IndividualFilter(hs.GaussianFilter(1.0).spend(hs.Gaussian(9)), 3) -> nothing spent
 hs.IndividualFilter(GAUSSIAN, 0) -> records must be

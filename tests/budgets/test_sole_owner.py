@@ -65,35 +65,6 @@ def test_forked_child(tmp_path):
     assert "charged 399" in printed
 
 
-BOTH = """
-import os, sys, hockeystick as hs
-path, step = sys.argv[1], hs.Gaussian(10.0)
-ledgers = hs.ClientLedgers(path, epsilon=1.0, delta=1e-6, create=True)
-ledgers.enrol(["a"])
-child = os.fork()
-accepted = 0
-for number in range(1, 100):
-    try:
-        ledgers.charge(number, step)
-        accepted += 1
-    except (hs.BudgetExceededError, RuntimeError):
-        pass
-if not child:
-    os._exit(accepted)
-accepted += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-ledgers.close()
-with hs.ClientLedgers(path, epsilon=1.0, delta=1e-6) as ledgers:
-    assert accepted == len(ledgers.log("a"))
-print(hs.Accountant().compose(step, accepted).epsilon(1e-6))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_fork_spends_nothing(tmp_path):
-    """Parent and child together have one budget: what both were allowed is in the file, and within it."""
-    assert float(processes.python(BOTH, tmp_path / "budget.sqlite").stdout) <= 1.0
-
-
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
 def test_no_copies(copied):
     """A copy would share the file and not what is charged."""

@@ -124,7 +124,7 @@ def check_message(error):
     assert "Can't call numpy" not in text
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(6, by_day=3)
 @pytest.mark.parametrize("name", PUBLIC)
 @pytest.mark.filterwarnings("ignore")
 def test_refusals_are_short(name):

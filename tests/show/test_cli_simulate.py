@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -181,13 +180,13 @@ def test_picture_and_checkpoint(plan: Path, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_killed_and_resumed(plan: Path) -> None:
+def test_killed_and_resumed(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that was interrupted by Ctrl-C ends with exit code 130 and goes on with the same bits."""
-    plan.write_text(PLAN.replace("rounds = 40", "rounds = 200000").replace("num_runs = 4", "num_runs = 40"))
-    command = [sys.executable, "-m", "hockeystick", "simulate", str(plan), "-o"]
-    subprocess.run([*command, "whole.parquet"], cwd=plan.parent, check=True, capture_output=True)
-    resumed = [*command, "resumed.parquet", "--checkpoint", "run.npz"]
-    with processes.child(resumed, cwd=plan.parent) as process:
+    plan.write_text(PLAN.replace("rounds = 40", "rounds = 60000").replace("num_runs = 4", "num_runs = 40"))
+    monkeypatch.chdir(plan.parent)
+    assert main(["simulate", "plan.toml", "-o", "whole.parquet"]) == 0
+    resumed = ["simulate", "plan.toml", "-o", "resumed.parquet", "--checkpoint", "run.npz"]
+    with processes.child([sys.executable, "-m", "hockeystick", *resumed]) as process:
         while not (plan.parent / "run.npz").exists():  # it is made before the first round
             time.sleep(0.01)
         time.sleep(0.5)
@@ -195,7 +194,7 @@ def test_killed_and_resumed(plan: Path) -> None:
         process.communicate(timeout=processes.seconds(60))
     assert process.returncode == 130
     assert (plan.parent / "run.npz").exists()
-    subprocess.run(resumed, cwd=plan.parent, check=True, capture_output=True)
+    assert main(resumed) == 0
     assert (plan.parent / "whole.parquet").read_bytes() == (plan.parent / "resumed.parquet").read_bytes()
 
 

@@ -1,17 +1,24 @@
-"""The commands around a sweep: what may be computed, a first plan, the best cell, shares and their merge."""
+"""The commands around a sweep: what may be computed, a first plan, runs, pictures, the best cell, shares and their merge."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
+import processes
+import refused_calls
 from hockeystick.cli import main
 from hockeystick.sweep.functions import REGISTERED, TRAININGS, status
 
-PLAN = """
+pytest.importorskip("pyarrow")
+
+FAILING = """
 shard_rows = 2
 outputs = { epsilon = "dpsgd_epsilon", published = { function = "published.fedavg_gdp" } }
 [fixed]
@@ -31,29 +38,138 @@ steps = [500, 1000, 2000]
 """
 
 
+PLAN = '[outputs]\ndelta = "theta"\n[axes]\neps = [0.0, 1.0, 2.0]\nr = [0.5, 1.0]\n'
+
+
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a finished table, a third of whose cells failed."""
-    pytest.importorskip("pyarrow")
     folder = tmp_path_factory.mktemp("cli")
-    (folder / "plan.toml").write_text(PLAN)
+    (folder / "plan.toml").write_text(FAILING)
     assert main(["sweep", "run", str(folder / "plan.toml"), "-o", str(folder / "out"), "--quiet"]) == 3
     return folder / "out"
 
 
-def test_functions(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder in which commands run; it has a small plan."""
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def test_run_and_plot(run):
+    """A sweep logs lines where there is no terminal, and tells its summary and its pictures; a quiet one says nothing."""
+    code, out, err = run("sweep run plan.toml -o out")
+    assert (code, err) == (0, "0 of 6 cells (0.0 %)\n6 of 6 cells (100.0 %)\n")
+    assert out.startswith("6 cells\n")
+    assert "written to out" in out
+    assert run("sweep run plan.toml -o quiet --quiet --num-threads 1") == (0, "", "")
+    pytest.importorskip("matplotlib")
+    assert run("sweep plot out --slice r=1 --format svg")[:2] == (0, "out/_views/delta.svg\n")
+
+
+def test_run_to_a_url(run, folder):
+    """The output may be a URL."""
+    pytest.importorskip("fsspec")
+    code, out, _ = run(f"sweep run plan.toml -o memory://{folder.name}")
+    assert code == 0
+    assert f"written to memory://{folder.name}" in out
+
+
+def test_bar_on_a_terminal(run, monkeypatch):
+    """On a terminal a bar stands in for the lines."""
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, _, err = run("sweep run plan.toml -o out")
+    assert code == 0
+    assert "100%" in err
+    assert "cells (" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "out", "message"),
+    [
+        ('[outputs]\ny = "os.system"\n[axes]\ncommand = ["id"]\n', "out", "outputs.y must name a registered function"),
+        (PLAN, "plan.toml", "out must be a writable directory, not "),  # a file
+        (PLAN, "plan.toml/out", "Not a directory"),
+        ("[axes", "out", "plan must be a TOML file"),
+    ],
+)
+def test_wrong_plan_or_place(run, folder, text, out, message):
+    """A wrong plan or directory ends with exit code 2 and one line, and nothing is written."""
+    Path("plan.toml").write_text(text)
+    code, _, err = run(f"sweep run plan.toml -o {out}")
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
+    assert [path.name for path in folder.iterdir()] == ["plan.toml"]
+
+
+def test_interrupted(run, monkeypatch):
+    """Ctrl-C gives a hint and the shell's exit code."""
+
+    def interrupt(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.import_module("hockeystick.sweep.running").ThreadPool, "submit", interrupt)
+    code, _, err = run("sweep run plan.toml -o out --quiet")
+    assert code == 130
+    assert "interrupted; resume with the same command" in err
+
+
+def test_missing_extra(folder):
+    """Without any extra all modules import, and the command that needs one names it: the others are there then."""
+    code = """
+import sys
+needed = {"pyarrow": "run plan.toml -o out", "tqdm": "run plan.toml -o out", "matplotlib": "plot out", "bokeh": "report out"}
+sys.modules.update(dict.fromkeys(needed))
+import hockeystick.sweep, hockeystick.plot, hockeystick.report, hockeystick.cli
+sys.stderr.isatty = lambda: True
+for package, command in needed.items():
+    print(hockeystick.cli.main(["sweep", *command.split()]))
+    del sys.modules[package]
+    hockeystick.cli.main(["sweep", "run", "plan.toml", "-o", "out", "--quiet"])
+"""
+    done = processes.python(code, cwd=folder)
+    assert done.stdout == "1\n" * 4
+    for package, extra in (("pyarrow", "sweep"), ("tqdm", "sweep"), ("matplotlib", "plot"), ("bokeh", "report")):
+        assert f'needs {package}: pip install ".[{extra}]" in a clone' in done.stderr
+
+
+@pytest.mark.parametrize("place", ["--workers 2", "--scheduler tcp://127.0.0.1:9"])
+def test_missing_extra_of_scale(run, folder, monkeypatch, place):
+    """A cluster without its extra names it, and nothing is written."""
+    monkeypatch.delitem(sys.modules, "hockeystick.sweep.cluster", raising=False)
+    monkeypatch.delattr("hockeystick.sweep.cluster", raising=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    code, _, err = run(f"sweep run plan.toml -o out {place}")
+    assert code == 1
+    assert 'pip install ".[dask]" in a clone' in err
+    assert [path.name for path in folder.iterdir()] == ["plan.toml"]
+
+
+@pytest.mark.parametrize("module", ["sweep.running", "cli", "plot", "report"])
+def test_examples_of_docstrings(module):
+    """The examples of these modules run as printed."""
+    pytest.importorskip({"plot": "matplotlib", "report": "bokeh"}.get(module, "pyarrow"))
+    result = doctest.testmod(importlib.import_module(f"hockeystick.{module}"))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_functions(run):
     """Every registered function has a line that begins with its name and tells what it is worth."""
-    assert main(["sweep", "functions"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    code, out, _ = run("sweep functions")
+    lines = out.splitlines()
+    assert code == 0
     assert [line.split()[0] for line in lines] == sorted(REGISTERED | TRAININGS)
     assert all(f"  {status(line.split()[0])}  " in line + "  " for line in lines)
     assert all(re.search(r"  (cheap   |costly  |training)  ", line) for line in lines)
 
 
-def test_describe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_describe(run):
     """Arguments with units, domains and defaults, what the value is worth, and a plan; an unknown name is one line."""
-    assert main(["sweep", "describe", "federated.fedavg_gdp"]) == 0
-    text = capsys.readouterr().out
+    text = run("sweep describe federated.fedavg_gdp").out
     for part in (
         "worth: certified, a bound with a proof",
         "  rounds (whole number): Communication rounds T, a positive integer",
@@ -63,105 +179,81 @@ def test_describe(capsys: pytest.CaptureFixture[str]) -> None:
         'fedavg_gdp = "federated.fedavg_gdp"',
     ):
         assert part in text
-    assert main(["sweep", "describe", "os.system"]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("hockeystick sweep: function must be a registered one, not 'os.system'; ")
-    assert captured.err.count("\n") == 1
+    code, _, err = run("sweep describe os.system")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("hockeystick sweep: function must be a registered one, not 'os.system'; ")
 
 
-def test_first_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_plan(run):
     """`init` writes a plan that `run` takes, and replaces nothing."""
-    pytest.importorskip("pyarrow")
-    monkeypatch.chdir(tmp_path)
-    assert main(["sweep", "init"]) == 0
-    assert capsys.readouterr().out == "written to plan.toml; run it: hockeystick sweep run plan.toml -o out\n"
-    assert main(["sweep", "run", "plan.toml", "-o", "out", "--quiet"]) == 0
-    assert main(["sweep", "init", "two.toml", "--function", "gdp_delta", "--function", "theta"]) == 0
-    assert main(["sweep", "run", "two.toml", "-o", "two", "--quiet"]) == 0
-    capsys.readouterr()
+    Path("plan.toml").unlink()
+    assert run("sweep init").out == "written to plan.toml; run it: hockeystick sweep run plan.toml -o out\n"
+    assert run("sweep run plan.toml -o out --quiet").code == 0
+    assert run("sweep init two.toml --function gdp_delta --function theta").code == 0
+    assert run("sweep run two.toml -o two --quiet").code == 0
     before = Path("plan.toml").read_bytes()
-    assert main(["sweep", "init", "--function", "theta"]) == 2
-    assert capsys.readouterr().err == (
-        "hockeystick sweep: file must be a new one, not plan.toml: it is there, and would be replaced\n"
-    )
+    told = "hockeystick sweep: file must be a new one, not plan.toml: it is there, and would be replaced\n"
+    assert run("sweep init --function theta") == (2, "", told)
     assert Path("plan.toml").read_bytes() == before
-    assert main(["sweep", "init", "new.toml", "--function", "thetta"]) == 2
+    assert run("sweep init new.toml --function thetta").code == 2
     assert not Path("new.toml").exists()
 
 
-def test_best(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best(out, run):
     """The row has its inputs in full and its bounds rounded up, with what they are worth."""
-    assert main(["sweep", "best", str(out), "--where", "epsilon <= 2", "--maximise", "steps"]) == 0
-    captured = capsys.readouterr()
+    code, text, err = run(f"sweep best {out} --where 'epsilon <= 2' --maximise steps")
     value = float(hs.dpsgd_epsilon(1.2, 0.01, 2000, 1e-5))
     assert value <= 2
-    lines = captured.out.splitlines()
-    assert lines[:3] == ["cell = 8", "noise_multiplier = 1.2", "steps = 2000"]
+    lines = text.splitlines()
+    assert (code, err, lines[:3]) == (0, "", ["cell = 8", "noise_multiplier = 1.2", "steps = 2000"])
     assert f"epsilon = {hs.format_upper(value, '.6g')} (nats, certified)" in lines
     assert any(line.startswith("published = ") and line.endswith("(μ, Gaussian DP, unsound)") for line in lines)
-    assert captured.err == ""
-    assert main(["sweep", "best", str(out), "--where", "published < 1e9", "--minimise", "epsilon"]) == 0
-    assert "warning: published = published.fedavg_gdp: " in capsys.readouterr().err
+    warned = run(f"sweep best {out} --where 'published < 1e9' --minimise epsilon").err
+    assert "warning: published = published.fedavg_gdp: " in warned
 
 
-def test_no_best(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No cell is exit code 4; a wrong condition or an unfinished table is one line and 2."""
-    assert main(["sweep", "best", str(out), "--where", "epsilon < 0", "--maximise", "steps"]) == 4
-    assert capsys.readouterr().err == "hockeystick sweep: no cell satisfies epsilon < 0\n"
-    for where, message in (
-        ("epsilon <", "where must be"),
-        ("epsilom < 1", "did you mean epsilon"),
-        ("x" * 9999, "at most"),
-    ):
-        assert main(["sweep", "best", str(out), "--where", where, "--maximise", "steps"]) == 2
-        captured = capsys.readouterr()
-        assert message in captured.err
-        assert captured.err.count("\n") == 1
-    (tmp_path / "plan.toml").write_text(PLAN)
-    share = str(tmp_path / "share")
-    assert main(["sweep", "run", str(tmp_path / "plan.toml"), "-o", share, "--shards", "1/2", "--quiet"]) == 3
-    capsys.readouterr()
-    assert main(["sweep", "best", share, "--maximise", "steps"]) == 2
-    assert "without 4 of 9" in capsys.readouterr().err
-    assert main(["sweep", "best", share, "--maximise", "steps", "--partial"]) == 0
-    assert "warning: 4 of 9 cells are missing" in capsys.readouterr().err
+NO_BEST = f"""
+epsilon < -> where must be
+epsilom < 1 -> did you mean epsilon
+{"x" * 9999} -> at most
+"""
 
 
-def test_shares(tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("where", "reason"), refused_calls.rows(NO_BEST))
+def test_wrong_conditions(out, run, where, reason):
+    """A wrong condition is one line."""
+    code, text, err = run(f"sweep best {out} --where '{where}' --maximise steps")
+    assert (code, text, err.count("\n")) == (2, "", 1)
+    assert reason in err
+
+
+def test_no_best(out, run):
+    """No cell is exit code 4; an unfinished table is refused, or taken where that is asked for."""
+    said = "hockeystick sweep: no cell satisfies epsilon < 0\n"
+    assert run(f"sweep best {out} --where 'epsilon < 0' --maximise steps") == (4, "", said)
+    Path("plan.toml").write_text(FAILING)
+    assert run("sweep run plan.toml -o share --shards 1/2 --quiet").code == 3
+    code, _, err = run("sweep best share --maximise steps")
+    assert code == 2
+    assert "without 4 of 9" in err
+    code, _, err = run("sweep best share --maximise steps --partial")
+    assert code == 0
+    assert "warning: 4 of 9 cells are missing" in err
+
+
+def test_shares(out, run):
     """Two shares, a merge too early, and a merge that has the bytes of one run."""
-    (tmp_path / "plan.toml").write_text(PLAN)
-    run = ["sweep", "run", str(tmp_path / "plan.toml"), "-o"]
-    shares = [str(tmp_path / f"share-{number}") for number in (1, 2)]
-    assert main([*run, shares[0], "--shards", "1/2"]) == 3
-    assert capsys.readouterr().out.startswith("share 1 of 2: 5 cells\n")
-    assert main(["sweep", "merge", str(tmp_path / "out"), *shares[:1]]) == 2
-    assert "share 2 of 2 is not among them" in capsys.readouterr().err
-    assert main([*run, shares[1], "--shards", "2/2", "--quiet"]) == 3
-    capsys.readouterr()
-    assert main(["sweep", "merge", str(tmp_path / "out"), *shares]) == 0
-    assert capsys.readouterr().out == f"9 cells of 2 directories\nwritten to {tmp_path / 'out'}\n"
-    files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
-    assert files == sorted(
-        path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*") if path.is_file()
-    )
-    assert all((tmp_path / "out" / path).read_bytes() == (out / path).read_bytes() for path in files)
+    Path("plan.toml").write_text(FAILING)
+    code, text, _ = run("sweep run plan.toml -o share-1 --shards 1/2")
+    assert code == 3
+    assert text.startswith("share 1 of 2: 5 cells\n")
+    code, _, err = run("sweep merge out share-1")
+    assert code == 2
+    assert "share 2 of 2 is not among them" in err
+    assert run("sweep run plan.toml -o share-2 --shards 2/2 --quiet").code == 3
+    assert run("sweep merge out share-1 share-2")[:2] == (0, "9 cells of 2 directories\nwritten to out\n")
 
+    def files(root: Path) -> dict[Path, bytes]:
+        return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
-@pytest.mark.parametrize(
-    ("share", "message"),
-    [
-        ("0/4", "with 1 <= I <= N, not 0/4"),
-        ("5/4", "not 5/4"),
-        ("1", "two integers, not 1"),
-        ("-1/4", "two integers"),
-        ("a/b", "not a/b"),
-    ],
-)
-def test_bad_shares(capsys: pytest.CaptureFixture[str], share: str, message: str) -> None:
-    """A share that is none is refused with the option's name."""
-    with pytest.raises(SystemExit) as caught:
-        main(["sweep", "run", "plan.toml", "-o", "out", f"--shards={share}"])
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert "argument --shards: must be I/N" in error
-    assert message in error
+    assert files(Path("out")) == files(out)

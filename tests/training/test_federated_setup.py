@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 import integer_laws as exact
+import refused_calls
 from hockeystick.training.federated_setup import rounded_norm
 
 SETTINGS = {
@@ -103,15 +104,8 @@ def shuffled_delta(eps, clients, noise):
 @pytest.mark.parametrize(("clients", "noise"), list(itertools.product([1, 2, 3], [1.0, 2.0])))
 def test_shuffled_clients_stay_below(clients, noise):
     """The exact delta of a shuffled pass is at most what is claimed, and equal where a round has everybody."""
-    claimed = hs.federated_parameters(
-        clients=clients,
-        clients_per_round=1,
-        rounds=clients,
-        clip_norm=1.0,
-        noise_std=noise,
-        noise_on="sum",
-        sampling="shuffled",
-    ).accountant()
+    everyone = {"clients": clients, "clients_per_round": 1, "rounds": clients}
+    claimed = parameters(**everyone, clip_norm=1.0, noise_std=noise, sampling="shuffled").accountant()
     for eps in (0.2, 1.0):
         exact = shuffled_delta(eps, clients, noise)
         if clients == 1:
@@ -227,3 +221,36 @@ def test_replaced_clients():
     assert training.accountant().adjacency == "replace"
     assert "updates are replaced" in training.assumptions[-1]
     assert training.accountant().epsilon(1e-6) > 1.9 * secure().accountant().epsilon(1e-6)
+
+
+REFUSED = r"""
+parameters(clients_per_round=1001) -> at most clients
+parameters(sampling="all") -> with sampling
+parameters(clients=0) -> clients must be
+parameters(rounds=0) -> rounds must be
+parameters(rounds=2.5) -> TypeError: rounds must be
+parameters(clip_norm=math.inf) -> clip_norm must be
+parameters(noise_std=0.0) -> noise_std must be
+parameters(noise_std=math.nan) -> noise_std must be
+parameters(noise_on="server") -> noise_on must be
+parameters(sampling="uniform") -> sampling must be
+parameters(sampling=True) -> TypeError: sampling must be
+parameters(noise_std=1e+300, clip_norm=1e-300) -> over clip_norm
+secure(dropouts=1000) -> dropouts must be at most clients - 1 \(999\), not 1000
+secure(dropouts=-1) -> dropouts must be an integer in
+secure(bits=12) -> bits must lie in \[13, 64\], as the noise of all clients has the deviation
+secure(bits=65) -> bits must lie in
+secure(granularity=0.0) -> granularity must be positive
+secure(beta=1.0) -> beta must lie in \(0, 1\), not 1
+secure(rounding="stochastic") -> rounding must be one of
+secure(granularity=1e-10, bits=64) -> clip_norm over granularity, rounded, must lie in \[1, 1e9\]
+secure(client_noise_std=1000.0, bits=60) -> client_noise_std over granularity must lie in
+secure(granularity=1e-320) -> client_noise_std over granularity must be finite
+secure(clients=10.5) -> TypeError: clients must be an integer
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused(call, reason):
+    """What is outside its domain is named with its value, and wrong types are told from wrong values."""
+    refused_calls.check(call, reason, {"parameters": parameters, "secure": secure, "math": math})

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import refused_calls
 
 DRAWS = 10_000
 NOISE = hs.Gaussian(1.0)
@@ -123,3 +124,20 @@ def test_without_sampling_all_take_part():
     assert hs.draw_participants(hs.PoissonSampled(hs.Gaussian(1.0), 0.0), clients) == []
     drawn = hs.draw_participants(hs.PoissonSampled(hs.Gaussian(1.0), 0.5), clients)
     assert drawn != hs.draw_participants(hs.PoissonSampled(hs.Gaussian(1.0), 0.5), clients)  # fresh entropy each time
+
+
+REFUSED = r"""
+hs.draw_participants(0.5, [1, 2]) -> TypeError: mechanism must be
+hs.draw_participants(hs.Gaussian(1.0), [1, 2, 1]) -> each client once
+hs.draw_participants(hs.Gaussian(1.0), [1], 7) -> TypeError: rng must be
+hs.draw_participants(hs.RandomAllocation(hs.Gaussian(1.0), 2), [1]) -> draw_batches
+hs.draw_batches(hs.Gaussian(1.0), [1]) -> TypeError: mechanism must be RandomAllocation
+hs.draw_participants(hs.FixedSizeSampled(hs.Gaussian(1.0), 6, 3, replacement=False), range(7)) -> must be the 6 clients
+hs.draw_participants(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 6, 0.5, 3), range(7)) -> at most the 6 clients
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused(call, reason):
+    """What is outside its domain is named with its value, and wrong types are told from wrong values."""
+    refused_calls.check(call, reason, {"hs": hs})

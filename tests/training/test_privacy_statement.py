@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+import refused_calls
 from hockeystick import cli
 
 REVIEWED = {"records": 60_000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1, "delta": 1e-5}
@@ -129,16 +130,8 @@ def test_attack_is_the_trade_off(poisson):
 def test_formats_say_the_same(form):
     """Every format has the numbers, the assumptions and what is not covered."""
     made = " ".join(hs.privacy_statement(**REVIEWED, clip_norm=0.5, format=form).split())
-    for part in (
-        "1.1353",
-        "20.5",
-        "60000",
-        "0.5",
-        "batch normalisation",
-        "tuning",
-        hs.__version__,
-        "statement --records",
-    ):
+    numbers = ("1.1353", "20.5", "60000", "0.5")
+    for part in (*numbers, "batch normalisation", "tuning", hs.__version__, "statement --records"):
         assert part in made, part
 
 
@@ -235,17 +228,12 @@ def test_a_rate_stands_for_the_batch_size():
     assert "If the batches are made otherwise" not in text
     assert "Poisson samples of rate 0.3 of 1000 records" in " ".join(text.split())
     assert "If the batches are made otherwise" in hs.privacy_statement(**known, sampling_rate=0.3, batch_size=300)
-    for more in (
-        {},
-        {"sampling_rate": 0.3, "sampling": "shuffled"},
-        {"sampling_rate": 0.3, "drop_last": True},
-        {"sampling_rate": 0.3, "steps": None, "epochs": 2},
-    ):
+    rate = {"sampling_rate": 0.3}
+    for more in ({}, {"sampling": "shuffled"} | rate, {"drop_last": True} | rate, {"steps": None, "epochs": 2} | rate):
         with pytest.raises(ValueError, match="batch_size must be given, or sampling_rate and steps"):
             hs.privacy_statement(**(known | more))
 
 
-@pytest.mark.share(4)
 @pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
 def test_a_large_delta_stands_before_the_epsilon(form):
     """Where delta is one over the number of records the sentence to quote begins with what that means; below it does not."""
@@ -272,3 +260,21 @@ def test_estimates_have_no_statement():
     estimate = hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate")
     with pytest.raises(ValueError, match="a statement needs certified numbers"):
         hs.Accountant().compose(estimate, 2).statement(0.1)
+
+
+REFUSED = r"""
+stated(batch_size=60001) -> batch_size must be at most the number of records \(60000\), not 60001
+stated(steps=3) -> exactly one of epochs and steps must be given, not epochs=15 and steps=3
+stated(epochs=None) -> exactly one of epochs and steps must be given, not epochs=None and steps=None
+stated(sampling_rate=0.0) -> sampling_rate must lie in \(0, 1\], not 0\.0
+stated(sampling="bernoulli") -> sampling must be one of
+stated(format="html") -> format must be one of
+stated(delta=0.0) -> delta must lie in \(0, 1\), not 0\.0
+stated(noise_multiplier=0.0) -> noise_multiplier must be positive and finite, not 0\.0
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused(call, reason):
+    """What is outside its domain is named with its value, and wrong types are told from wrong values."""
+    refused_calls.check(call, reason, {"stated": lambda **changes: hs.privacy_statement(**REVIEWED | changes)})

@@ -15,6 +15,7 @@ from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
 import hockeystick as hs
+import refused_calls
 from hockeystick.training import bound_owners, user_level_parameters
 
 SETTINGS = {
@@ -57,16 +58,8 @@ def exact_delta(noise, counts, chances, eps):
 @pytest.mark.parametrize("batch_size", [3, 60, 300])
 def test_one_step_is_exact(noise, held, batch_size):
     """Delta of one step of either way is, in the worse direction, that of its own two laws."""
-    training = user_level_parameters(
-        **SETTINGS
-        | {
-            "records": 600,
-            "records_per_user": held,
-            "batch_size": batch_size,
-            "noise_multiplier": noise,
-            "users_per_step": batch_size,
-        }
-    )
+    drawn = {"batch_size": batch_size, "users_per_step": batch_size}
+    training = parameters(records=600, records_per_user=held, noise_multiplier=noise, **drawn)
     for way, counts, rate in (
         (training.example_sampling, np.arange(held + 1), batch_size / 600),
         (training.user_sampling, np.arange(2), batch_size / 1000),
@@ -150,3 +143,23 @@ def test_ends():
     found = bound_owners(many, 10)
     assert found.records_per_user == 10
     assert 4000 < found.selected.size <= found.at_most <= 10_000
+
+
+REFUSED = r"""
+parameters(records=5000) -> records must be at most users times records_per_user \(4000\), not 5000
+parameters(batch_size=3001) -> batch_size must be at most records \(3000\), not 3001
+parameters(users_per_step=1001) -> users_per_step must be at most users \(1000\), not 1001
+parameters(records_per_user=1001) -> group_size must be at most .*\(1000\)
+parameters(noise_multiplier=0.0) -> noise_multiplier must be positive
+parameters(steps=0) -> steps must be an integer
+bound_owners([["a"]], 0) -> most must be an integer
+bound_owners([["a"], "Ada"], 1) -> TypeError: owners\[1\] must be the ids
+bound_owners([1, 2], 1) -> TypeError: owners\[0\] must be the ids
+bound_owners([[["a"]]], 1) -> TypeError: owners\[0\] must have hashable
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused(call, reason):
+    """What is outside its domain is named with its value, and wrong types are told from wrong values."""
+    refused_calls.check(call, reason, {"parameters": parameters, "bound_owners": bound_owners})

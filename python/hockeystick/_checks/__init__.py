@@ -21,7 +21,9 @@ from hockeystick._checks.array_checks import (
 )
 from hockeystick._checks.scalars import (
     DELTA,
+    FRACTION,
     LARGEST_COUNT,
+    NON_NEGATIVE,
     NON_NEGATIVE_OR_INFINITE,
     OPEN_PROBABILITY,
     POSITIVE,
@@ -43,7 +45,9 @@ from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
 
 __all__ = [
     "DELTA",
+    "FRACTION",
     "LARGEST_COUNT",
+    "NON_NEGATIVE",
     "NON_NEGATIVE_OR_INFINITE",
     "OPEN_PROBABILITY",
     "POSITIVE",

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks.scalars import (
+    FRACTION,
     LARGEST_COUNT,
+    NON_NEGATIVE,
     NON_NEGATIVE_OR_INFINITE,
     OPEN_PROBABILITY,
     POSITIVE,
@@ -240,10 +242,10 @@ class Checks:
     number = _check_for(lambda x: x <= np.inf, "be a number")
     positive = _check_for(*POSITIVE)
     positive_or_infinite = _check_for(lambda x: x > 0, "be positive")
-    non_negative = _check_for(lambda x: (x >= 0) & (x < np.inf), "be non-negative and finite")
+    non_negative = _check_for(*NON_NEGATIVE)
     non_negative_or_infinite = _check_for(*NON_NEGATIVE_OR_INFINITE)
     probability = _check_for(*PROBABILITY)
-    fraction = _check_for(lambda x: (x > 0) & (x <= 1), "lie in (0, 1]")
+    fraction = _check_for(*FRACTION)
     inside = _check_for(*OPEN_PROBABILITY)
     finite = _check_for(lambda x: abs(x) < np.inf, "be finite")
     count = _check_for(*_integers(1, LARGEST_COUNT))

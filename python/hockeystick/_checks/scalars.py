@@ -18,7 +18,9 @@ LARGEST_COUNT = 2**53  # the last integer up to which doubles count exactly
 Domain: TypeAlias = tuple[Callable[[Any], Any], str]  # a rule for numbers and arrays, and its words
 
 POSITIVE: Domain = (lambda x: (x > 0) & (x < np.inf), "be positive and finite")
+NON_NEGATIVE: Domain = (lambda x: (x >= 0) & (x < np.inf), "be non-negative and finite")
 DELTA: Domain = (lambda x: (x >= 0) & (x < 1), "lie in [0, 1)")  # 1 asks for nothing
+FRACTION: Domain = (lambda x: (x > 0) & (x <= 1), "lie in (0, 1]")
 OPEN_PROBABILITY: Domain = (lambda x: (x > 0) & (x < 1), "lie in (0, 1)")
 PROBABILITY: Domain = (lambda x: (x >= 0) & (x <= 1), "lie in [0, 1]")
 NON_NEGATIVE_OR_INFINITE: Domain = (lambda x: x >= 0, "be non-negative")
@@ -65,7 +67,7 @@ def positive_scalar(name: str, value: float) -> float:
 
 def non_negative_scalar(name: str, value: float) -> float:
     """Return `value` if it is non-negative and finite."""
-    return scalar(name, value, lambda x: 0 <= x < np.inf, "be non-negative and finite")
+    return scalar(name, value, *NON_NEGATIVE)
 
 
 def probability_scalar(name: str, value: float) -> float:

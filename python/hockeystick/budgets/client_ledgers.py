@@ -122,7 +122,7 @@ class InternedLedgers:
 
     def __init__(self, fresh: Accountant | Filter, limits: tuple[float, float] | None) -> None:
         self.fresh = fresh
-        self._limits = limits
+        self._limits = dict(zip(("epsilon", "delta"), limits, strict=True)) if limits else {}  # a filter has its own
         self._ledgers: list[Ledger] = [{}]
         self._numbers: dict[frozenset[tuple[Mechanism, int]], int] = {frozenset(): 0}
         self._rooms: dict[tuple[int, Mechanism], int] = {}
@@ -148,11 +148,7 @@ class InternedLedgers:
         """Return how many steps fit beside a ledger."""
         key = (number, mechanism)
         if key not in self._rooms:
-            account = self.account(number)
-            limits = (
-                {} if isinstance(account, Filter) else dict(zip(("epsilon", "delta"), self._limits or (), strict=True))
-            )
-            self._rooms[key] = account.remaining(mechanism, **limits)
+            self._rooms[key] = self.account(number).remaining(mechanism, **self._limits)
         return self._rooms[key]
 
     def account(self, number: int) -> Accountant | Filter:

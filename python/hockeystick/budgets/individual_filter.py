@@ -39,7 +39,7 @@ STEPS = 128  # points of the table to a factor of two of the distance: a cost is
 LOWEST, HIGHEST = (
     -40,
     20,
-)  # binary logarithms of the distances of the table: smaller ones are raised, larger ones cost infinitely much
+)  # binary logarithms of the table's distances: smaller ones are raised, larger ones cost infinity
 SMALLEST = 1e-150  # of the distances, whose squares are normal doubles
 
 

@@ -1,37 +1,290 @@
-"""The command ``hockeystick``: single numbers of Gaussian noise and of DP-SGD, plans, sweeps, and a demo."""
+"""The command ``hockeystick``: ``COMMANDS`` says what each command is for, ``options.csv`` what it is given.
+
+A row of the table is an option, or an argument by its place where no dash begins it. Its kind is a key of `KINDS`, its letter stands
+for the value in the help. Of the commands that have it, `!` marks those that require it; a default stands behind `=`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import logging
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from hockeystick._core import __version__
-from hockeystick.cli import arguments, budget, completion, examples, figures, plan, plot, simulate, statement, sweep
+from hockeystick._statements import FORMATS
+from hockeystick.cli import arguments, budget, figures, plan, plot, simulate, sweep
+from hockeystick.training.dpsgd_setup import SAMPLINGS
+
+KINDS: dict[str, dict[str, Any]] = {
+    "text": {},
+    "flag": {"action": "store_true"},
+    "integer": {"type": int},
+    "real": {"type": float},
+    "path": {"type": Path},
+    **{
+        word: {"type": getattr(arguments, word)} for word in ("positive", "nonnegative", "probability", "count", "port")
+    },
+    **{word: {"type": getattr(arguments, word)} for word in ("file", "picture", "shards")},
+    "assignment": {"type": arguments.assignment, "action": "append"},
+    "repeated": {"action": "append"},
+    "several": {"nargs": "+"},
+    "any number": {"nargs": "*"},
+    "new file": {"type": Path, "nargs": "?"},
+    "target": {"choices": [name.replace("_", "-") for name in (*budget.TARGETS, *budget.FEDERATED_TARGETS)]},
+    "sampling": {"choices": SAMPLINGS},
+    "trust": {"choices": ("central", "inter-silo", "shuffle", "last-iterate")},
+    "picture of a training": {"choices": ("epsilon", "profile", "trade-off")},
+    "format of a picture": {"choices": ("png", "svg")},
+    "format of a statement": {"choices": FORMATS},
+    "shell": {"choices": ("bash", "zsh", "tcsh")},
+}
+FEDERATED = (
+    "with one of the targets noise-std, rounds and local-steps: clients clip each local gradient to C and add noise to the model that "
+    "they upload; steps of constant size, only the last model is seen, one record of one client is replaced. Nothing need be convex."
+)
+GROUPS = {
+    "training": ("the training in your words", None),
+    "federated": ("federated averaging", FEDERATED),
+    "tls": ("TLS of the cluster", "all three, each the path of a PEM file"),
+}
+ONE_OF = {"one place": False, "one column": True}  # options that exclude each other, and whether one is required
+JSON_NOTE = "JSON has no infinity: an infinite number is null there."
+NO_SHTAB = 'hockeystick completion needs shtab: pip install ".[completion]" in a clone'
+
+
+class Command(NamedTuple):
+    """What is said of a command, and what it does; without that, others stand below it."""
+
+    help: str
+    examples: tuple[str, ...] = ()
+    run: Callable[[argparse.Namespace], int | None] | None = None
+    description: str | None = None
+    epilog: str = ""
+
+
+def _demo(chosen: argparse.Namespace) -> None:
+    from hockeystick.cli.demo import run  # noqa: PLC0415 - a third of the package
+
+    run(chosen.out)
+
+
+def _completion(chosen: argparse.Namespace) -> None:
+    try:
+        import shtab  # noqa: PLC0415 - needed by this command only
+    except ImportError as error:
+        raise ImportError(NO_SHTAB) from error
+    sys.stdout.write(shtab.complete(parser(), shell=chosen.shell) + "\n")
+
+
+def _query(asked: str, examples: tuple[str, ...]) -> Command:
+    return Command(
+        f"{asked} of Gaussian noise or DP-SGD after several steps",
+        examples,
+        budget.query,
+        f"A certified upper bound on the {asked} of Gaussian noise of multiplier S composed T times, on Poisson samples "
+        "of rate Q or B/N if these are given; one record is added or removed. Shuffled batches and batches of fixed size: --sampling.",
+        JSON_NOTE,
+    )
+
+
+COMMANDS = {
+    "epsilon": _query(
+        "epsilon",
+        (
+            "epsilon --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5",
+            "epsilon --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --sampling unknown",
+            "epsilon --noise-multiplier 1 --sampling-rate 256/60000 --steps 1e4 --delta 1e-5",
+        ),
+    ),
+    "delta": _query(
+        "delta",
+        (
+            "delta --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --epsilon 1",
+            "delta --noise-multiplier 2 --steps 4 --epsilon 1",
+        ),
+    ),
+    "calibrate": Command(
+        "noise, steps, sampling rate, rounds or local steps that a budget allows",
+        (
+            "calibrate --records 60000 --batch-size 256 --epochs 15 --epsilon 1 --delta 1e-5",
+            "calibrate --target steps --records 60000 --batch-size 256 --noise-multiplier 1.1 --epsilon 2 --delta 1e-5",
+            "calibrate --target rounds --clients 1000 --local-steps 5 --clip-norm 1 --learning-rate 0.1 --noise-std 1 --epsilon 2 --delta 1e-5",
+        ),
+        budget.calibrate,
+        "The least noise multiplier, or the most steps, or the largest sampling rate of Gaussian noise or "
+        "DP-SGD whose certified epsilon at D is at most E; one record is added or removed. Or the least noise, the most rounds, or "
+        "the most local steps of federated averaging. Exit code 4, with the reason, where nothing meets the budget.",
+        "All but the target must be given; the sampling rate is 1 if neither Q nor N and B are. " + JSON_NOTE,
+    ),
+    "statement": Command(
+        "a privacy statement of DP-SGD, to paste into a model card, a paper or a registry",
+        (
+            "statement --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --sampling shuffled",
+        ),
+        budget.statement,
+        "Writes what a training by DP-SGD promises, to whom, under which assumptions, what ε would be if batches were made in "
+        "another way, and what is not covered.",
+    ),
+    "plot": Command(
+        "pictures of what a training leaks: ε over steps, δ over ε, attacks",
+        (
+            "plot epsilon --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --budget 2 -o epsilon.png",
+            "plot trade-off --noise-multiplier 1 --sampling-rate 0.01 --steps 1000 -o attacks.svg",
+        ),
+        plot.run,
+        "Draws certified bounds of Gaussian noise or DP-SGD.",
+    ),
+    "plan": Command(
+        "noise, rounds, batch and participation of a federated training, from a budget",
+        (
+            "plan --silos 25 --records 99 --dimension 50 --lipschitz 1 --diameter 2 --smoothness 1 --epsilon 2 --delta 1e-6 --rounds 500",
+        ),
+        plan.run,
+        "Feasible settings of a federated training, certified for a budget, by their bound on the excess risk.",
+        "The risk bounds assume convex, Lipschitz and smooth losses and independent records; what the privacy assumes is printed.",
+    ),
+    "figures": Command(
+        "the figures and tables of the papers, as data (CSV) and pictures",
+        ("figures 002/2 -o figures",),
+        figures.run,
+        "Lists the figures and tables of the papers, or computes some: data as CSV, pictures as PNG and SVG.",
+        "Runs are seeded: the same command writes the same data.",
+    ),
+    "simulate": Command(
+        "run a plan of one training, and say what it reaches and what is certified",
+        ("simulate examples/training/digits.toml -o rounds.parquet",),
+        simulate.run,
+        "Runs the training whose settings are the table [fixed] of a TOML file, as in a sweep's plan.",
+        "Runs are seeded: the same command gives the same numbers.",
+    ),
+    "demo": Command(
+        "a table and a picture that show what this is for, in seconds",
+        ("demo -o demo.svg",),
+        _demo,
+        "Compares what is published, certified and exact, times a million cells, and draws all of it.",
+    ),
+    "sweep": Command("evaluate a plan of cells, and show what came out"),
+    "sweep run": Command(
+        "evaluate a plan; started again, it resumes",
+        ("sweep run examples/dpsgd_grid.toml -o out",),
+        sweep.run,
+        "Exit code 0, or 3 where cells have an error, 1 for a failure, 2 for a wrong plan or argument.",
+    ),
+    "sweep plot": Command(
+        "draw heat maps with iso-lines", ("sweep plot out --x steps --y noise_multiplier",), sweep.plot
+    ),
+    "sweep report": Command(
+        "write one page of HTML with pictures, tables and the plan",
+        ("sweep report out -o report.html",),
+        sweep.report,
+    ),
+    "sweep best": Command(
+        "show the best cell under a condition",
+        ("sweep best out --where 'epsilon <= 2' --maximise steps",),
+        sweep.best,
+        "Exit code 0, or 4 where no cell satisfies the condition, 1 for a failure, 2 for a wrong argument or table.",
+    ),
+    "sweep merge": Command(
+        "make one table of the shares of a job array",
+        ("sweep merge out share_1 share_2",),
+        sweep.merge,
+        "Checks every part of the shares and copies it. The outcome is byte for byte that of one run.",
+    ),
+    "sweep functions": Command(
+        "list what a plan may compute",
+        ("sweep functions",),
+        sweep.functions,
+        "One line for each function: name, cost, what its values are worth, their unit, and what they are.",
+    ),
+    "sweep describe": Command(
+        "show the arguments of a function and a plan for it", ("sweep describe dpsgd_epsilon",), sweep.describe
+    ),
+    "sweep init": Command(
+        "write a plan to begin with",
+        ("sweep init plan.toml --function dpsgd_epsilon",),
+        sweep.init,
+        "Writes a small plan that runs as it is, with a comment above every value.",
+    ),
+    "completion": Command(
+        "a script that completes commands and options in a shell",
+        ("completion bash > ~/.local/share/bash-completion/completions/hockeystick",),
+        _completion,
+        "Writes a script to source, or to put where the shell looks for completions.",
+    ),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Argparse, but with errors of one line, and without abbreviated options, which a later option would break."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Write the message and end with the exit code for wrong usage."""
+        hint = f"; see {self.prog} --help" if "are required" in message else ""
+        self.exit(2, f"{self.prog}: {message}{hint}\n")
+
+
+class Help(argparse.HelpFormatter):
+    """Argparse's help, in which a line that begins with two blanks stays as it is."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        filled = super()._fill_text
+        return "\n".join(
+            indent + line if line.startswith("  ") else filled(line, width, indent) for line in text.splitlines()
+        )
+
+
+def parser() -> Parser:
+    """Return the parser of the whole command line."""
+    whole = Parser(prog="hockeystick", description="A compiled privacy accountant.")
+    whole.add_argument("--version", action="version", version=f"hockeystick {__version__}")
+    below = {"": whole.add_subparsers(dest="command", required=True, metavar="command")}
+    with Path(__file__).with_name("options.csv").open(encoding="utf-8", newline="") as table:
+        options = [*csv.reader(table)][1:]
+    for name, command in COMMANDS.items():
+        above, _, word = name.rpartition(" ")
+        examples = [f"example{'s' * (len(command.examples) > 1)}:", *(f"  hockeystick {e}" for e in command.examples)]
+        epilog = "\n".join(filter(None, [command.epilog, *examples])) if command.examples else None
+        one = below[above].add_parser(word, help=command.help, description=command.description, epilog=epilog)
+        if command.run is None:
+            below[name] = one.add_subparsers(dest="action", required=True, metavar="ACTION")
+        else:
+            one.set_defaults(handler=command.run, refuse=one.error)
+            _add_options(one, name, options)
+    return whole
+
+
+def _add_options(one: argparse.ArgumentParser, command: str, options: list[list[str]]) -> None:
+    """Add the options of a command."""
+    groups: dict[str, Any] = {"": one}
+    for names, kind, letter, commands, group, words in options:
+        default_of = dict(entry.partition("=")[::2] for entry in commands.split("; "))
+        required = f"{command}!" in default_of
+        if not required and command not in default_of:
+            continue
+        if group in ONE_OF and group not in groups:
+            groups[group] = one.add_mutually_exclusive_group(required=ONE_OF[group])
+        elif group not in groups:
+            groups[group] = one.add_argument_group(*GROUPS[group])
+        more = {"metavar": letter, "required": required, "default": default_of.get(command)}
+        settings = KINDS[kind] | {name: value for name, value in more.items() if value}
+        groups[group].add_argument(*names.split(), help=words, **settings)
+
 
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}  # 128 + signal, as shells report it
 
 
 class Terminated(BaseException):
     """The request of SIGTERM to end, which must pass through every `except Exception` as Ctrl-C does."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """Argparse, but with errors of one line, and without abbreviated options, which a later option would break."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **{"allow_abbrev": False} | settings)
-
-    def error(self, message: str) -> NoReturn:
-        """Write the message and end with the exit code for wrong usage."""
-        hint = f"; see {self.prog} --help" if "are required" in message else ""
-        self.exit(2, f"{self.prog}: {message}{hint}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     delta = 0.12693674 at epsilon = 1 for 4 Gaussian releases with noise multiplier 2: a certified upper bound; one record is added or removed
     0
     """
-    chosen = _parser().parse_args(arguments)
+    chosen = parser().parse_args(arguments)
     handler: Callable[[argparse.Namespace], int | None] = chosen.handler
     with _logging():
         try:
@@ -66,44 +319,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (ValueError, ImportError, OSError) as error:
             sys.stderr.write(f"hockeystick {chosen.command}: {error}\n")
             return 2 if isinstance(error, ValueError) else 1
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="hockeystick", description="A compiled privacy accountant.")
-    parser.add_argument("--version", action="version", version=f"hockeystick {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    budget.add_query(commands.add_parser, "epsilon")
-    budget.add_query(commands.add_parser, "delta")
-    budget.add_calibrate(commands.add_parser)
-    statement.add_statement(commands.add_parser)
-    plot.add_plot(commands.add_parser)
-    plan.add_plan(commands.add_parser)
-    figures.add_figures(commands.add_parser)
-    simulate.add_simulate(commands.add_parser)
-    _add_demo(commands.add_parser("demo", help="a table and a picture that show what this is for, in seconds"))
-    sweep.add_sweep(commands.add_parser)
-    completion.add_completion(commands.add_parser, parser)
-    examples.add_examples(parser)
-    return parser
-
-
-def _add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Compares what is published, certified and exact, times a million cells, and draws all of it."
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=arguments.picture,
-        default=Path("hockeystick_demo.png"),
-        metavar="FILE",
-        help="the picture (.png, .svg, .pdf); hockeystick_demo.png if not given",
-    )
-    parser.set_defaults(handler=_demo)
-
-
-def _demo(chosen: argparse.Namespace) -> None:
-    from hockeystick.cli.demo import run  # noqa: PLC0415
-
-    run(chosen.out)
 
 
 def _interrupted(chosen: argparse.Namespace, by: signal.Signals) -> int:

@@ -8,15 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from hockeystick._checks import LARGEST_COUNT
-
-
-def _number(text: str, domain: str, fits: Callable[[float], bool]) -> float:
-    value = _value(text)
-    if not fits(value):
-        message = f"must be {domain}, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return value
+from hockeystick._checks import LARGEST_COUNT, NON_NEGATIVE, POSITIVE, PROBABILITY, Domain
 
 
 def _value(text: str) -> float:
@@ -28,19 +20,21 @@ def _value(text: str) -> float:
         return math.nan
 
 
-def positive(text: str) -> float:
-    """Return a positive finite number."""
-    return _number(text, "positive and finite", lambda value: 0 < value < math.inf)
+def _number(domain: Domain) -> Callable[[str], float]:
+    """Return what reads a number of a domain."""
+    rule, words = domain
+
+    def read(text: str) -> float:
+        value = _value(text)
+        if not rule(value):
+            message = f"must {words}, not {text}"
+            raise argparse.ArgumentTypeError(message)
+        return value
+
+    return read
 
 
-def nonnegative(text: str) -> float:
-    """Return a finite number that is at least 0."""
-    return _number(text, "at least 0 and finite", lambda value: 0 <= value < math.inf)
-
-
-def probability(text: str) -> float:
-    """Return a number in [0, 1]."""
-    return _number(text, "in [0, 1]", lambda value: 0 <= value <= 1)
+positive, nonnegative, probability = map(_number, (POSITIVE, NON_NEGATIVE, PROBABILITY))
 
 
 def count(text: str) -> int:
@@ -59,6 +53,23 @@ def picture(text: str) -> Path:
         message = f"must end in .png, .svg or .pdf, not {text}"
         raise argparse.ArgumentTypeError(message)
     return Path(text)
+
+
+def file(text: str) -> Path:
+    """Return the path of a file that there is."""
+    if not Path(text).is_file():
+        message = f"must be a file, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """Return the name and the value of NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        message = f"must be NAME=VALUE, not {text}"
+        raise argparse.ArgumentTypeError(message)
+    return name, value
 
 
 def shards(text: str) -> tuple[int, int]:

@@ -4,29 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from pathlib import Path
-
-from hockeystick.cli import arguments
-
-AddParser = Callable[..., argparse.ArgumentParser]
 
 
-def add_figures(add: AddParser) -> None:
-    """Add ``figures``."""
-    parser = add(
-        "figures",
-        help="the figures and tables of the papers, as data (CSV) and pictures",
-        description="Lists the figures and tables of the papers, or computes some: data as CSV, pictures as PNG and SVG.",
-        epilog="Runs are seeded: the same command writes the same data.",
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="as listed, such as 002/2; or all")
-    parser.add_argument("-o", "--out", type=Path, default=Path(), metavar="DIR", help="this folder if not given")
-    parser.add_argument("--runs", type=arguments.count, metavar="COUNT", help="repetitions of experiments")
-    parser.set_defaults(handler=_figures)
-
-
-def _figures(chosen: argparse.Namespace) -> None:
+def run(chosen: argparse.Namespace) -> None:
+    """List the figures, or compute some."""
     from hockeystick.figures import catalogue, find, write  # noqa: PLC0415 - imports are paid for by this command only
 
     if not chosen.names:

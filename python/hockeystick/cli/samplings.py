@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from hockeystick.cli import arguments
-from hockeystick.training.dpsgd_setup import KNOWN, SAMPLINGS, rate_of, steps_of
+from hockeystick.training.dpsgd_setup import KNOWN, Batches, rate_of, steps_of
 
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
     from hockeystick.accounting.brackets import Bracket
-    from hockeystick.training.dpsgd_setup import Batches
 
 MEANT = "one record is added or removed"
 MEANT_OF = {
@@ -22,64 +20,19 @@ MEANT_OF = {
 }
 
 
-class Asked(NamedTuple):
-    """A number that is asked for: epsilon at this delta, or delta at this epsilon."""
-
-    epsilon: bool
-    at: float
-
-    def of(self, accountant: Accountant) -> Bracket:
-        """Return both ends."""
-        from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415 - imports are paid for when needed
-
-        if not self.epsilon:
-            return accountant.delta_bracket(self.at)
-        if self.at == 1.0:
-            return Bracket(0.0, 0.0, "delta is 1", "certified")
-        return accountant.epsilon_bracket(self.at)
-
-
-def add_words(parser: argparse.ArgumentParser, sampling: str) -> None:
-    """Add what people know of a training, in place of a sampling rate and steps."""
-    words = parser.add_argument_group("the training in your words")
-    words.add_argument(
-        "--records",
-        "--dataset-size",
-        type=arguments.count,
-        metavar="N",
-        help="number of records, at least 1; with B the sampling rate is B/N",
-    )
-    words.add_argument(
-        "--batch-size", type=arguments.count, metavar="B", help="records in the batch of one optimiser step, in [1, N]"
-    )
-    words.add_argument(
-        "--epochs",
-        type=arguments.positive,
-        metavar="P",
-        help="passes over the data, positive, in place of T: each takes N/B steps, rounded up",
-    )
-    words.add_argument(
-        "--drop-last",
-        action="store_true",
-        help="the data loader drops the last, smaller batch of a pass: N/B is rounded down, and the sampling rate is one over it, as in Opacus",
-    )
-    words.add_argument("--sampling", choices=SAMPLINGS, help=sampling)
-
-
-def settle(chosen: argparse.Namespace) -> None:
+def settle(chosen: argparse.Namespace, *, needs_steps: bool = True) -> None:
     """Refuse what contradicts itself, and set the rate and the steps that records, batches and epochs give."""
     _agree(chosen)
-    if chosen.records is None:
-        return
-    if chosen.batch_size > chosen.records:
-        chosen.refuse(
-            f"argument --batch-size: must be at most the number of records ({chosen.records}), not {chosen.batch_size}"
-        )
-    chosen.sampling_rate = rate_of(chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
-    if chosen.epochs is not None:
-        chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
-    if chosen.sampling is None:
-        chosen.sampling = "poisson"
+    if chosen.records is not None:
+        if chosen.batch_size > chosen.records:
+            most = f"at most the number of records ({chosen.records})"
+            chosen.refuse(f"argument --batch-size: must be {most}, not {chosen.batch_size}")
+        chosen.sampling_rate = rate_of(chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
+        if chosen.epochs is not None:
+            chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
+        chosen.sampling = chosen.sampling or "poisson"
+    if needs_steps and chosen.steps is None:
+        chosen.refuse("the following arguments are required: --steps, or --epochs with --records and --batch-size")
 
 
 def _agree(chosen: argparse.Namespace) -> None:
@@ -102,16 +55,17 @@ def _agree(chosen: argparse.Namespace) -> None:
 
 def kind(chosen: argparse.Namespace) -> str:
     """Return how batches are made, "none" where everybody is in every step."""
-    if chosen.sampling is not None:
-        return str(chosen.sampling)
-    return "none" if chosen.sampling_rate is None else "poisson"
+    return chosen.sampling or ("none" if chosen.sampling_rate is None else "poisson")
 
 
-def brackets(chosen: argparse.Namespace, asked: Asked) -> dict[str, Bracket]:
-    """Return what is asked for under each sampling that is possible."""
-    chosen_kind = kind(chosen)
-    kinds = KNOWN if chosen_kind == "unknown" else (chosen_kind,)
-    return {each: _bracket(chosen, asked, each) for each in kinds}
+def kinds(chosen: argparse.Namespace) -> tuple[str, ...]:
+    """Return how batches may be made."""
+    return KNOWN if chosen.sampling == "unknown" else (kind(chosen),)
+
+
+def brackets(chosen: argparse.Namespace, asked: str, at: float) -> dict[str, Bracket]:
+    """Return both ends of "epsilon" at a delta, or of "delta" at an epsilon, under each sampling that is possible."""
+    return {sampling: _bracket(chosen, asked, at, sampling) for sampling in kinds(chosen)}
 
 
 def worst(found: dict[str, Bracket]) -> tuple[str, Bracket]:
@@ -120,10 +74,15 @@ def worst(found: dict[str, Bracket]) -> tuple[str, Bracket]:
     return name, found[name]._replace(lower=min(bracket.lower for bracket in found.values()))
 
 
-def _bracket(chosen: argparse.Namespace, asked: Asked, sampling: str) -> Bracket:
-    if sampling != "shuffled" or (asked.epsilon and asked.at == 1.0):
-        return asked.of(accountant(chosen, sampling))
-    return batches(chosen).epsilon(sampling, asked.at) if asked.epsilon else batches(chosen).delta(sampling, asked.at)
+def _bracket(chosen: argparse.Namespace, asked: str, at: float, sampling: str) -> Bracket:
+    from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415 - imports are paid for when needed
+
+    if asked == "epsilon" and at == 1.0:
+        return Bracket(0.0, 0.0, "delta is 1", "certified")
+    if chosen.records is not None:
+        return batches(chosen).epsilon(sampling, at) if asked == "epsilon" else batches(chosen).delta(sampling, at)
+    ledger = accountant(chosen, sampling)
+    return ledger.epsilon_bracket(at) if asked == "epsilon" else ledger.delta_bracket(at)
 
 
 def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
@@ -131,22 +90,15 @@ def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
     from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415 - imports are paid for when needed
     from hockeystick.mechanisms import Gaussian, PoissonSampled  # noqa: PLC0415
 
+    if chosen.records is not None:
+        return batches(chosen).accountant(sampling)
     step = Gaussian(chosen.noise_multiplier)
-    if sampling == "none":
-        return Accountant().compose(step, chosen.steps)
-    if chosen.records is None:
-        return Accountant().compose(PoissonSampled(step, chosen.sampling_rate), chosen.steps)
-    return batches(chosen).accountant(sampling)
+    return Accountant().compose(
+        step if sampling == "none" else PoissonSampled(step, chosen.sampling_rate), chosen.steps
+    )
 
 
 def batches(chosen: argparse.Namespace) -> Batches:
-    """Return how batches are made."""
-    from hockeystick.training.dpsgd_setup import Batches  # noqa: PLC0415
-
+    """Return how batches are made; the noise may be what is asked for."""
     noise = chosen.noise_multiplier or 1.0
     return Batches(chosen.records, chosen.batch_size, chosen.steps, noise, drop_last=chosen.drop_last)
-
-
-def passes(chosen: argparse.Namespace) -> int:
-    """Return how often a record is used at most in shuffled batches."""
-    return batches(chosen).passes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,52 +17,13 @@ if TYPE_CHECKING:
     from hockeystick.simulate import Result
     from hockeystick.sweep.training_settings import Training
 
-AddParser = Callable[..., argparse.ArgumentParser]
 INTERRUPTED = 130  # the exit code after Ctrl-C
 MAX_RECORDED = 20  # rounds, if no other number is given
 
 
-def add_simulate(add: AddParser) -> None:
-    """Add ``simulate``."""
-    parser = add(
-        "simulate",
-        help="run a plan of one training, and say what it reaches and what is certified",
-        description="Runs the training whose settings are the table [fixed] of a TOML file, as in a sweep's plan.",
-        epilog="Runs are seeded: the same command gives the same numbers.",
-    )
-    parser.add_argument("plan", type=Path, help="a TOML file")
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="a Parquet file of every recorded round of every run; none if not given",
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="in place of the plan's seed")
-    parser.add_argument(
-        "--record-every",
-        type=arguments.count,
-        metavar="ROUNDS",
-        help=f"by default some {MAX_RECORDED} rounds are recorded",
-    )
-    parser.add_argument(
-        "--plot",
-        type=arguments.picture,
-        metavar="FILE",
-        help="draw loss, accuracy and epsilon over the rounds (.png, .svg, .pdf)",
-    )
-    parser.add_argument(
-        "--checkpoint",
-        type=Path,
-        metavar="FILE",
-        help="a file from which the same command goes on after a kill or Ctrl-C",
-    )
-    parser.add_argument("--num-threads", type=arguments.count, metavar="N", help="all cores if not given")
-    parser.set_defaults(handler=_simulate)
-
-
-def _simulate(chosen: argparse.Namespace) -> int:
-    from hockeystick.simulate import run  # noqa: PLC0415 - imports are paid for by this command only
+def run(chosen: argparse.Namespace) -> int:
+    """Run one training, and write what it reaches and what is certified of it."""
+    from hockeystick import simulate  # noqa: PLC0415 - imports are paid for by this command only
     from hockeystick.sweep.trainings import load_one  # noqa: PLC0415
 
     told, delta, released = load_one(chosen.plan)
@@ -74,7 +35,7 @@ def _simulate(chosen: argparse.Namespace) -> int:
         if file is not None and (file.is_dir() or not file.parent.is_dir()):
             message = f"--{option} must be a file in a folder that there is, not {file}"
             raise ValueError(message)
-    result = run(
+    result = simulate.run(
         told.algorithm,
         told.problem,
         rounds=told.rounds,

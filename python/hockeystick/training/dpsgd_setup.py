@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from hockeystick._checks import (
+    FRACTION,
     OPEN_PROBABILITY,
     POSITIVE,
     boolean_scalar,
@@ -413,7 +414,7 @@ def privacy_statement(
     records = count_scalar("records", records)
     drop_last = boolean_scalar("drop_last", drop_last)
     if sampling_rate is not None:
-        sampling_rate = scalar("sampling_rate", sampling_rate, lambda x: 0 < x <= 1, "lie in (0, 1]")
+        sampling_rate = scalar("sampling_rate", sampling_rate, *FRACTION)
     if batch_size is not None:
         batch_size = count_at_most("batch_size", batch_size, "the number of records", records)
     elif sampling_rate is None or epochs is not None or drop_last or sampling != "poisson":
