@@ -73,16 +73,6 @@ def test_epsilon_of_a_tiny_distance(mu: float, share: float) -> None:
     assert hs.gdp_epsilon(mu, delta) == max(computed, 0.0)
 
 
-def test_tiny_distances_have_an_epsilon() -> None:
-    """No call ends in an internal error; epsilon falls with delta and rises with mu."""
-    tiny = np.array([5e-324, 1e-322, 1e-310, 2e-308, 1e-300, 1e-211, 1e-100])
-    mu, delta = (grid.ravel() for grid in np.meshgrid(tiny, [*tiny, 1e-20, 1e-5, 0.5, 0.9, 1 - 1e-16]))
-    eps = hs.gaussian_epsilon(mu, delta).reshape(-1, tiny.size)
-    assert np.isfinite(eps).all()
-    assert (np.diff(eps, axis=0) <= 0).all()
-    assert (np.diff(eps, axis=1) >= -1e-12 * np.abs(eps[:, 1:])).all()
-
-
 @pytest.mark.parametrize("unit", [5e-324, 1e-320, 1e-310, 1e-300])
 def test_sampled_rounds_of_tiny_noise(unit: float) -> None:
     """Only ratios of lengths count, also where the mean of the noise of a batch is no normal number."""
@@ -185,15 +175,7 @@ def test_subnormal_bounds_are_rounded_up() -> None:
     assert federated.fedavg_gdp(clip_norm=5e-324, noise_std=2 / 1.41, **single) == 1e-323  # of 6.97e-324
 
 
-def test_hidden_values_are_refused() -> None:
-    """A masked array would show its hidden values; a huge integer gets the argument's domain."""
-    with pytest.raises(TypeError, match="mu must be a real number"):
-        hs.gdp_delta(np.ma.array([1.0, 3.0], mask=[False, True]), 1.0)
-    with pytest.raises(ValueError, match="rounds must be an integer"):
-        federated.fedavg_gdp(**(FEDAVG | {"rounds": 10**400}))
-
-
-@pytest.mark.share(4)
+@pytest.mark.share(4, by_day=2)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.parametrize(
     "call",
@@ -214,7 +196,7 @@ def test_interrupt_ends_a_long_call(call: str) -> None:
     )
     with processes.child([sys.executable, "-c", code]) as process:
         assert process.stdout.readline() == "go\n"
-        time.sleep(1.5)  # into the compiled call
+        time.sleep(0.7)  # into the compiled call
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=processes.seconds(60))
     assert "done" not in out
