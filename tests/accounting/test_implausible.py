@@ -17,18 +17,8 @@ from hockeystick.cli import main
 BATCH, RECORDS = 256, 60_000
 TRAINING = {"dataset_size": RECORDS, "batch_size": BATCH, "epochs": 15, "clip_norm": 1.0, "noise_std": 1.1}
 FEDERATION = {"clients": 10_000, "clients_per_round": 100, "rounds": 500, "clip_norm": 1.0, "sampling": "poisson"}
-PROBLEM = {
-    "num_silos": 4,
-    "num_records": 200,
-    "dimension": 5,
-    "lipschitz": 1.0,
-    "diameter": 4.0,
-    "smoothness": 0.25,
-    "epsilon": 4.0,
-    "max_rounds": 2,
-    "num_settings": 1,
-    "trust": "inter-silo",
-}
+PROBLEM = {"num_silos": 4, "num_records": 200, "dimension": 5, "lipschitz": 1.0, "diameter": 4.0, "smoothness": 0.25}
+PROBLEM |= {"epsilon": 4.0, "max_rounds": 2, "num_settings": 1, "trust": "inter-silo"}
 
 
 def fixed_size() -> hs.Accountant:
@@ -74,17 +64,8 @@ MISTAKES = {
 SILO = {"lipschitz": 1.0, "num_records": 200, "batch_size": 100, "rounds": 2}
 SHUFFLE = {"lipschitz": 1.0, "num_records": 1, "num_silos": 10**5, "silos_per_round": 10**5, "rounds": 2}
 STATED = {"records": 60_000, "batch_size": 256, "epochs": 1, "noise_multiplier": 1.1}
-SEEN = {
-    "num_clients": 10,
-    "num_records": 20,
-    "rounds": [1],
-    "noise_std": 1.0,
-    "lipschitz": 1.0,
-    "smoothness": 1.0,
-    "learning_rate": 0.5,
-    "local_steps": 2,
-    "diameter": 1.0,
-}
+SEEN = {"num_clients": 10, "num_records": 20, "rounds": [1], "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 1.0}
+SEEN |= {"learning_rate": 0.5, "local_steps": 2, "diameter": 1.0}
 # All that are told a delta and among how many records it is: the number of records, and a call.
 KNOW_RECORDS = {
     "accountant": (1000, lambda delta: fixed_size().epsilon(delta)),

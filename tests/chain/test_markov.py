@@ -13,15 +13,8 @@ import hockeystick as hs
 from enumeration import either
 from hockeystick import _core, last_iterate
 
-CHAIN = {
-    "gradient_map": "logistic",
-    "record": 1.0,
-    "neighbour": -1.0,
-    "rounds": 6,
-    "learning_rate": 0.5,
-    "noise_std": 1.0,
-    "diameter": 2.0,
-}
+CHAIN = {"gradient_map": "logistic", "record": 1.0, "neighbour": -1.0, "rounds": 6}
+CHAIN |= {"learning_rate": 0.5, "noise_std": 1.0, "diameter": 2.0}
 LAPLACE = {k: v for k, v in CHAIN.items() if k != "noise_std"} | {"noise_scale": 1.0}
 
 
@@ -321,15 +314,8 @@ def test_misuse(change: dict, error: type[Exception], match: str) -> None:
 @pytest.mark.parametrize("laplace", [False, True])
 def test_core_refuses_what_it_cannot_run(change: dict, match: str, laplace: bool) -> None:
     """The compiled function checks what would make it read beyond its arrays or never end."""
-    chain = {
-        "eps": [1.0],
-        "maps": [("linear", record, 0.0, 0.0, 0.5, 1.0, []) for record in (1.0, -1.0)],
-        "first": [0, 0],
-        "second": [1, 0],
-        "radius": 1.0,
-        "start": 0.0,
-        "laplace": laplace,
-        "points": 100,
-    }
+    maps = [("linear", record, 0.0, 0.0, 0.5, 1.0, []) for record in (1.0, -1.0)]
+    chain = {"eps": [1.0], "maps": maps, "first": [0, 0], "second": [1, 0], "radius": 1.0, "start": 0.0}
+    chain |= {"laplace": laplace, "points": 100}
     with pytest.raises(ValueError, match=match):
         _core.scalar_chain(**(chain | change))

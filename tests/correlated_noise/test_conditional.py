@@ -11,7 +11,10 @@ import pytest
 import hockeystick as hs
 from hockeystick.correlated_noise import (
     conditional_composition,
+    inverse_square_root_coefficients,
     square_root_coefficients,
+    strategy_of_inverse,
+    tree_sensitivity,
     tree_strategy,
 )
 from hockeystick.correlated_noise.conditional import PRODUCTS, posterior_bounds
@@ -148,6 +151,16 @@ def test_limits():
         for noise in (1.0, 2.0, 4.0, 8.0, 16.0)
     ]
     assert epsilons == sorted(epsilons, reverse=True)
+
+
+def test_amplified_inverse_and_tree():
+    """A strategy by its inverse and a tree have less epsilon sampled than unsampled, at the same noise."""
+    sizes = strategy_of_inverse(inverse_square_root_coefficients(3), num_steps=100)
+    found = conditional_composition(sizes, num_steps=100, sampling_rate=0.02, noise_multiplier=6.0, failure=1e-7)
+    assert found.epsilon(1e-6) < 3.0
+    tree = conditional_composition(tree_strategy(16), sampling_rate=0.05, noise_multiplier=8.0, failure=1e-7)
+    unsampled = tree_sensitivity(16, participation="cyclic", separation=1).mechanism(8.0)
+    assert tree.epsilon(1e-6) < hs.Accountant().compose(unsampled).epsilon(1e-6) / 2
 
 
 def test_delta_must_exceed_the_failure():

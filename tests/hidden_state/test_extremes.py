@@ -73,6 +73,16 @@ def test_epsilon_of_a_tiny_distance(mu: float, share: float) -> None:
     assert hs.gdp_epsilon(mu, delta) == max(computed, 0.0)
 
 
+def test_tiny_distances_have_an_epsilon() -> None:
+    """No call ends in an internal error; epsilon falls with delta and rises with mu."""
+    tiny = np.array([5e-324, 1e-322, 1e-310, 2e-308, 1e-300, 1e-211, 1e-100])
+    mu, delta = (grid.ravel() for grid in np.meshgrid(tiny, [*tiny, 1e-20, 1e-5, 0.5, 0.9, 1 - 1e-16]))
+    eps = hs.gaussian_epsilon(mu, delta).reshape(-1, tiny.size)
+    assert np.isfinite(eps).all()
+    assert (np.diff(eps, axis=0) <= 0).all()
+    assert (np.diff(eps, axis=1) >= -1e-12 * np.abs(eps[:, 1:])).all()
+
+
 @pytest.mark.parametrize("unit", [5e-324, 1e-320, 1e-310, 1e-300])
 def test_sampled_rounds_of_tiny_noise(unit: float) -> None:
     """Only ratios of lengths count, also where the mean of the noise of a batch is no normal number."""

@@ -105,14 +105,8 @@ def test_large_steps_break_the_papers_contraction() -> None:
     m = math.sqrt(1 - 2 * rate * beta * rho / (beta + rho))
     assert m < abs(1 - rate * beta)
     found = []
-    quadratic = {
-        "gradient_map": "quadratic",
-        "smoothness": beta,
-        "record": 1.0,
-        "neighbour": -1.0,
-        "index": 1,
-        "rounds": 2,
-    }
+    quadratic = {"gradient_map": "quadratic", "smoothness": beta, "record": 1.0, "neighbour": -1.0}
+    quadratic |= {"index": 1, "rounds": 2}
     for eps in (4.0, 6.0, 8.0):  # of a quadratic, whose strong convexity is at least rho
         exact = last_iterate.chain_delta(eps, **quadratic, learning_rate=rate, noise_std=noise, diameter=diameter)
         formula = hs.theta(eps, 2 * 2.0 / noise) * hs.theta(eps, m * diameter / (rate * noise))
@@ -159,3 +153,21 @@ def test_nothing_is_claimed_for_expansive_maps_without_a_domain(rounds: int, fac
         records = LINEAR | {"record": 0.15, "neighbour": -0.15}
         exact = last_iterate.chain_delta(1.0, **records, rounds=7, noise_std=1.0, diameter=60.0)
         np.testing.assert_allclose([exact.lower, exact.upper], hs.theta(1.0, math.sqrt(value)), rtol=1e-9)
+
+
+def test_clipping_makes_convex_steps_expand() -> None:
+    """In two dimensions a clipped gradient step of a convex quadratic moves two points apart: c = 1 must not be claimed."""
+    kappa = 100.0
+    hessian, rate = np.diag([1.0, kappa]), 2 / kappa
+
+    def step(w: np.ndarray) -> np.ndarray:
+        gradient = hessian @ w
+        return w - rate * gradient / max(1.0, float(np.linalg.norm(gradient)))
+
+    rng = np.random.default_rng(0)
+    largest = 0.0
+    for _ in range(20000):
+        w = rng.normal(size=2) * np.array([2.0, 0.03])
+        v = w + rng.normal(size=2) * 1e-6
+        largest = max(largest, float(np.linalg.norm(step(w) - step(v)) / np.linalg.norm(w - v)))
+    assert largest > 1.2

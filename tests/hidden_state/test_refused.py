@@ -108,6 +108,7 @@ def test_refused(call: str, reason: str) -> None:
     ("found", "expected"),
     [
         (lambda: hs.contraction_sum(0.5, [0.5, 2.0, 0.5], rounds=[3, 3, 0], on_error="nan"), [False, True, True]),
+        (lambda: hs.contraction_sum([[0.5, 0.5, 0.5], [0.5, -1.0, 0.5]], 0.5, on_error="nan"), [False, True]),
         (lambda: hs.contraction_coefficient(FLIP, [-1.0, 1.0], on_error="nan"), [True, False]),
         (lambda: hs.nonlinear_contraction(FLIP, [0.1, -1.0, 0.1], [0.1, 0.1, math.nan], on_error="nan"), [False, True, True]),
         (lambda: last_iterate.iteration_rdp(**NAMES["STEPS"] | {"order": [2.0, 0.5]}, on_error="nan"), [False, True]),
