@@ -122,7 +122,8 @@ def asked(accountant):
     return (*epsilon[:3], *delta[:3], accountant.log_delta(2.0), accountant.rdp(3.5))
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 7))])
+@pytest.mark.share(6, by_day=3)
+@pytest.mark.parametrize("seed", range(1, 7))
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 def test_every_order_has_the_same_digits(adjacency, seed):
     """Ten orders of a mixed ledger, steps told apart or together, saved and loaded, have one answer; what users see keeps its order."""
@@ -140,21 +141,6 @@ def test_every_order_has_the_same_digits(adjacency, seed):
     assert asked(hs.Accountant.from_state_dict(accountant.state_dict())) == expected
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
-def test_order_does_not_matter(adjacency):
-    """The same steps in any order and grouping give the same brackets, or brackets of the same number."""
-    mechanisms = MIXED if adjacency == "add_or_remove" else REPLACED
-    brackets = []
-    for order in (mechanisms, mechanisms[::-1]):
-        accountant = composed(*((m, 2) for m in order), *((m, 1) for m in order), adjacency=adjacency)
-        brackets.append(accountant.epsilon_bracket(1e-6))
-    assert brackets[0].lower <= brackets[1].upper
-    assert brackets[1].lower <= brackets[0].upper
-    assert brackets[0].status == "certified"
-    assert brackets[0].upper - brackets[0].lower <= 0.02 * brackets[0].upper
-
-
 @pytest.mark.parametrize("mechanism", [*MIXED, *REPLACED], ids=repr)
 def test_count_is_repetition(mechanism):
     """Composing n times with count 1 is composing once with count n: no mechanism drops its count."""
@@ -166,17 +152,6 @@ def test_count_is_repetition(mechanism):
     bracket = at_once.epsilon_bracket(1e-5)
     assert bracket == one_by_one.epsilon_bracket(1e-5)
     assert bracket.lower > composed((mechanism, 5), adjacency=adjacency).epsilon(1e-5)
-
-
-def test_engines_agree():
-    """Discretised losses enclose what the closed form says, with any part of the composition."""
-    for steps in ([(hs.Gaussian(5.0), 10)], [(hs.Laplace(1.0), 1)], [(SAMPLED, 1)]):
-        auto, pld = composed(*steps), composed(*steps, engine="pld")
-        for eps in (0.1, 0.8):
-            one, other = auto.delta_bracket(eps), pld.delta_bracket(eps)
-            assert other.lower <= one.upper
-            assert one.lower <= other.upper
-            assert other.method.startswith("pld")
 
 
 def test_both_directions():
@@ -229,16 +204,6 @@ def test_broadcasting():
     assert accountant.delta(eps)[1, 0] == accountant.delta(1.0)
     assert isinstance(accountant.delta(1.0), float)
     assert accountant.epsilon([]).shape == (0,)
-
-
-def test_ten_thousand_composes():
-    """Equal steps composed one at a time are one entry of the ledger."""
-    accountant = hs.Accountant()
-    for _ in range(10**4):
-        accountant.compose(hs.Gaussian(100.0))
-    assert dict(accountant.ledger) == {hs.Gaussian(100.0): 10**4}
-    assert len(accountant.state_dict()["steps"]) == 1
-    assert accountant.epsilon(1e-5) == composed((hs.Gaussian(100.0), 10**4)).epsilon(1e-5)
 
 
 def test_log_delta_goes_on_below_the_doubles():

@@ -69,7 +69,7 @@ LEDGERS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, by_day=3)
 @pytest.mark.parametrize("name", LEDGERS)
 def test_accountants(name):
     """In words, in JSON, as a bracket and as the end of the curve it is one number, and it is rounded up where it is shortened."""

@@ -31,9 +31,7 @@ NAMES = {
     "LOADED": {"mechanism": {"name": "Gaussian", "noise_multiplier": 1.0}},
 }
 REFUSED = r"""
-hs.calibrate(**CALIBRATION | {"epsilon": -1.0}) -> epsilon must be non-negative and finite
 hs.calibrate(**CALIBRATION | {"epsilon": math.inf}) -> epsilon must be non-negative and finite
-hs.calibrate(**CALIBRATION | {"delta": 1.0}) -> delta must lie in
 hs.calibrate(**CALIBRATION | {"bracket": 3.0}) -> TypeError: bracket must be two numbers
 hs.calibrate(**CALIBRATION | {"bracket": (1.0, 2.0, 3.0)}) -> TypeError: bracket must be two numbers
 hs.calibrate(**CALIBRATION | {"bracket": (2.0, 2.0)}) -> two different numbers
@@ -54,16 +52,8 @@ hs.calibrate(gaussian, advantage=0.1, epsilon=1.0, delta=0.1, bracket=(1.0, 2.0)
 hs.calibrate(gaussian, epsilon=1.0, delta=1e-5, bracket=(-1.0, 100.0)) -> noise_multiplier must be positive
 hs.calibrate(gaussian, epsilon=0.1, delta=1e-5, bracket=(1.0, 2.0))
     -> bracket must have an end .* at most 0.1, not .* at 1 and .* at 2
-hs.dpsgd_epsilon(0.0, 0.1, 1, 1e-5) -> noise_multiplier must be positive, not 0.0
 hs.dpsgd_epsilon(1.0, [0.1, 1.5], 1, 1e-5) -> sampling_rate\[1\] must lie in \[0, 1\], not 1.5
 hs.dpsgd_epsilon(1.0, 0.1, 10.5, 1e-5) -> steps must be an integer in \[0, .*not 10.5
-hs.dpsgd_delta(1.0, 0.1, -1, 1.0) -> steps must be an integer
-hs.dpsgd_noise_multiplier(0.1, math.nan, 1.0, 1e-5) -> steps must be an integer
-hs.dpsgd_delta(1.0, 0.1, 1, -1.0) -> eps must be non-negative, not -1
-hs.dpsgd_epsilon(1.0, 0.1, 1, 2.0) -> delta must lie in
-hs.dpsgd_steps(1.0, 0.1, 1.0, -1e-5) -> delta must lie in
-hs.dpsgd_sampling_rate(1.0, 5, -0.1, 1e-5) -> epsilon must be non-negative
-hs.dpsgd_sampling_rate(math.nan, 5, 0.1, 1e-5) -> noise_multiplier must be positive
 hs.dpsgd_parameters(**TRAINING | {"batch_size": 60001}) -> batch_size must be at most records \(60000\), not 60001
 hs.dpsgd_parameters(**TRAINING | {"steps": 3525})
     -> exactly one of epochs and steps must be given, not epochs=15 and steps=3525
@@ -73,6 +63,7 @@ hs.dpsgd_parameters(**TRAINING | {"dataset_size": 60000}) -> exactly one of reco
 hs.dpsgd_parameters(**TRAINING | {"noise_std": 1.1}) -> exactly one of noise_multiplier and noise_std must be given
 hs.dpsgd_parameters(**TRAINING | {"noise_multiplier": None, "noise_std": 1.1})
     -> clip_norm must be given with noise_std, not None
+hs.dpsgd_parameters(**TRAINING | {"noise_on": "gradient"}) -> noise_on must be one of
 hs.dpsgd_parameters(**TRAINING | {"noise_on": "mean"}) -> noise_on must be "sum" with noise_multiplier
 hs.dpsgd_parameters(**TRAINING | {"sampling": "shuffled"})
     -> sampling must be 'poisson' .* not 'shuffled': .* ask shuffled_batches_epsilon
@@ -87,13 +78,9 @@ hs.group_epsilon(hs.Accountant().compose(TRUNCATED), 2, 1e-5) -> must not name t
 hs.group_epsilon(TRUNCATED, 2, 1e-5) -> TypeError: must be an Accountant
 hs.group_epsilon(a, 0, 1e-5) -> group_size must be
 hs.group_epsilon(a, 2, 1.0) -> delta must lie
-hs.shuffled_batches_delta(-1, noise_multiplier=1, num_batches=2) -> eps must be non-negative
 hs.shuffled_batches_epsilon(1, noise_multiplier=1, num_batches=2) -> delta must lie in
-hs.shuffled_batches_delta(1, noise_multiplier=0, num_batches=2) -> noise_multiplier must
-hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=2.5) -> TypeError: num_batches must
 hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=10**7) -> num_batches must be at most
 hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=2, epochs=0) -> epochs must
-hs.zcdp_delta(-1.0, 1.0) -> rho must be non-negative
 hs.zcdp_delta(1.0, [1.0, -1.0]) -> eps\[1\] must be non-negative
 hs.zcdp_epsilon(1.0, 1.0) -> delta must lie in \[0, 1\)
 hs.zcdp_epsilon(True, 0.1) -> TypeError: rho must be a real number

@@ -48,23 +48,6 @@ def test_one_step(epsilon, delta):
     assert one.delta(math.inf) == delta
 
 
-def test_sum_of_two():
-    """The double 0.28 is above the exact sum of the doubles 0.1 and 0.2, so that epsilon is finite there."""
-    both = composed((1.0, 0.1), (2.0, 0.2))
-    assert 1 - (1 - Fraction(0.1)) * (1 - Fraction(0.2)) < Fraction(0.28)
-    assert both.epsilon(0.28) == 3.0
-    assert both.epsilon_bracket(0.28).lower > 3.0 - 1e-14
-    assert both.epsilon(math.nextafter(0.28, 0.0)) == math.inf
-
-
-def test_doubles_are_exact_numbers():
-    """Two steps of 0.1: the double 0.19 is below the exact sum. What `delta(inf)` returns is never."""
-    twice = hs.Accountant().compose(hs.ApproximateDP(1.0, 0.1), 2)
-    assert 1 - (1 - Fraction(0.1)) ** 2 > Fraction(0.19)
-    assert twice.epsilon(0.19) == math.inf
-    assert twice.epsilon(twice.delta(math.inf)) == 2.0
-
-
 def test_the_comparison_is_exact():
     """For random steps epsilon is finite exactly where the exact mass of infinite loss is at most delta."""
     generator = random.Random(1)
@@ -79,6 +62,8 @@ def test_the_comparison_is_exact():
             assert (accountant.epsilon(delta) < math.inf) == (Fraction(delta) >= mass)
         assert Fraction(accountant.delta(math.inf)) >= mass
         assert accountant.delta(math.inf) - nearest <= math.ulp(nearest)
+        pure = sum(epsilon for epsilon, _ in steps)
+        assert accountant.epsilon(accountant.delta(math.inf)) == pytest.approx(pure, rel=1e-9)
 
 
 @pytest.mark.parametrize("count", [3, 1000, 2**40])
@@ -111,7 +96,7 @@ def test_never_below_the_exact_delta():
     """Compositions of (epsilon, delta) steps against all their outcomes, in sixty digits."""
     generator = random.Random(2)
     with mp.workdps(60):
-        for _ in range(80):
+        for _ in range(30):
             steps = [(generator.uniform(0, 2), 10.0 ** generator.uniform(-20, -1)) for _ in range(3)]
             accountant = composed(*steps)
             eps = generator.uniform(0, sum(step[0] for step in steps))

@@ -97,7 +97,7 @@ def test_pairs_of_two_batches_lie_below_the_outputs(noise):
         assert max(attained(noise, 2, SUM, eps)) >= 0.96 * max(exact) if eps == 0 else True
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(8, by_day=4)
 @pytest.mark.parametrize("noise", [0.35, 0.7, 1.0, 3.0, 20.0])
 @pytest.mark.parametrize("num_batches", [2, 30, 1000, 10**6])
 def test_cells_lie_below_the_largest_output(noise, num_batches):
@@ -132,7 +132,7 @@ def masses_of_outputs(edges, mean):
     return np.concatenate([[np.longdouble(ndtr(edges[0] - mean))], cells])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, by_day=3)
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long double is no longer than double")
 @pytest.mark.parametrize("noise", [0.4, 0.8, 1.5, 4.0])
 @pytest.mark.parametrize("num_batches", [2, 3, 10, 300, 100_000])
@@ -165,26 +165,18 @@ def test_sums_lie_below_their_own_law(noise, num_batches):
                 assert lower >= 0.99 * exact
 
 
-def events(noise, num_batches, eps):
-    """Return the largest lower bound of delta by an event that the largest output exceeds a number, as printed."""
-    cuts = np.linspace(1 - 6 * noise, 2 + 20 * noise, 20_001)
-    p, q = (
-        -np.expm1(log_ndtr((cuts - moved) / noise) + (num_batches - 1) * log_ndtr(cuts / noise)) for moved in (2.0, 1.0)
-    )
-    return float(np.max(p - math.exp(eps) * q))
-
-
 @pytest.mark.parametrize(("noise", "num_batches"), [(0.4, 10), (0.5, 1000), (1.0, 1000), (3.0, 50)])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 6.0])
-def test_lower_end_is_not_below_the_printed_one(noise, num_batches, eps):
-    """Cells of the largest output know at least what one event knows, up to their width."""
+def test_lower_end_is_not_below_the_largest_output(noise, num_batches, eps):
+    """The bracket knows at least what the largest output does, up to the width of its cells, and stops at a Gaussian step."""
     bracket = hs.shuffled_batches_delta(eps, noise_multiplier=noise, num_batches=num_batches)
-    assert events(noise, num_batches, eps) * 0.99 <= bracket.lower <= bracket.upper
+    with mp.workdps(30):
+        assert max(of_largest(noise, num_batches, eps)) * 0.97 <= bracket.lower <= bracket.upper
     assert bracket.upper == pytest.approx(float(hs.theta(eps, 1 / noise)), rel=1e-9)
     assert bracket.status == "certified"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4, by_day=2)
 @pytest.mark.parametrize("noise", [0.5, 1.5])
 @pytest.mark.parametrize("eps", [0.0, 0.8, 2.0])
 def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
@@ -204,9 +196,9 @@ def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
     assert max(deltas) <= bracket.upper * (1 + 1e-4)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("noise", [0.5, 1.5, 4.0])
-@pytest.mark.parametrize("num_batches", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_batches", [2, 3])
 def test_sums_of_outputs_know_nearly_all(noise, num_batches):
     """The pair of the sum lies below the outputs' own, by a sum over all of them, and within 4 % of it at its first order."""
     r = 1 / noise
@@ -226,7 +218,7 @@ def test_sums_of_outputs_know_nearly_all(noise, num_batches):
 
 def test_two_epochs_of_the_review():
     """At noise 2, 50 batches, two epochs and eps = 0 the example's delta, by simulated likelihood ratios, is attained."""
-    r, runs = 0.5, 80_000
+    r, runs = 0.5, 30_000
     rng = np.random.default_rng(3)
     ratio = np.ones(runs)
     for _ in range(2):
@@ -269,7 +261,7 @@ def test_epochs_and_inverse():
     assert single.upper == hs.Accountant().compose(hs.Gaussian(2.0), 3).epsilon(1e-5)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, by_day=2)
 @pytest.mark.parametrize("noise", [0.3, 1.0, 4.0, 30.0])
 def test_upper_end_is_that_of_gaussian_steps(noise):
     """The upper end is not below the delta of as many Gaussian steps, to thirty digits, and hardly above; the lower end is below it."""

@@ -54,23 +54,6 @@ def states_of(runs):
     return [(composed((mechanism, 1)).state_dict()["steps"][0]["mechanism"], count) for mechanism, count in runs]
 
 
-def test_alternations_are_small():
-    """20,000 steps of two mechanisms by turns are 2 kB, and go on as they were."""
-    accountant = hs.Accountant()
-    for _ in range(10_000):
-        accountant.compose(SAMPLED).compose(LAPLACE)
-    text = json.dumps(accountant.state_dict())
-    assert len(text) <= 2000
-    loaded = hs.Accountant.from_state_dict(json.loads(text))
-    assert loaded.ledger == accountant.ledger == {SAMPLED: 10_000, LAPLACE: 10_000}
-    assert loaded.state_dict() == accountant.state_dict()
-    assert len(pickle.dumps(loaded)) <= 2000
-    for _ in range(10_000):
-        loaded.compose(SAMPLED).compose(LAPLACE)
-    assert len(json.dumps(loaded.state_dict())) <= 2000
-    assert len(loaded) == 40_000
-
-
 WORDS = hypothesis.strategies.recursive(
     hypothesis.strategies.integers(0, 4).map(lambda number: [number]),
     lambda inner: hypothesis.strategies.tuples(

@@ -130,7 +130,7 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 for thread in threads:
     thread.start()
 wrong = 0
-for _ in range(12):
+for _ in range(8):
     child = os.fork()
     if child == 0:
         steps = len(accountant)

@@ -25,7 +25,7 @@ def least(rho, eps):
     """Return the least log delta over the orders, by golden section in log(order - 1)."""
     ratio = (mp.sqrt(5) - 1) / 2
     low, high = mp.mpf(-60), mp.mpf(120)
-    for _ in range(120):
+    for _ in range(80):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         if log_delta(rho, eps, 1 + mp.exp(left)) < log_delta(rho, eps, 1 + mp.exp(right)):
             high = right

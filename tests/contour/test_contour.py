@@ -250,12 +250,6 @@ def test_large_losses_that_never_happen_do_no_harm():
     assert found["missing"] < 1e-12
 
 
-def test_bounded_losses_end():
-    """The added record's loss is at most -log(1 - q): beyond T times that, delta is 0."""
-    found = pairs.contour_bracket(sampled(1.0, 0.01, 50), False, False, -50 * math.log1p(-0.01) * (1 + 1e-12))
-    assert found["upper"] == 0.0
-
-
 def test_what_has_no_cumulant_here_is_left_to_others():
     """Outcomes of one distribution only, and mechanisms of bounded range."""
     for ledger in (

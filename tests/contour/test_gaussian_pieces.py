@@ -278,7 +278,7 @@ def two_steps(law, eps, least):
     return float(total)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(6, by_day=3)
 @pytest.mark.parametrize("family", [replaced, fixed_size, gaussian_sample])
 @pytest.mark.parametrize("seed", range(4))
 def test_two_steps_lie_in_the_bracket(family, seed):

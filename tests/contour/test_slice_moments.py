@@ -9,6 +9,7 @@ import pytest
 from scipy.special import log_ndtr
 
 import compiled
+import effort
 
 PROGRAM = r"""
 #include <hockeystick/cumulant/loss_slices.hpp>
@@ -33,7 +34,7 @@ def cases() -> list[Case]:
     """Return sigma, rate, the upper cut of the slices and the tilt."""
     rng = np.random.default_rng(7)
     found = []
-    for _ in range(40):
+    for _ in range(effort.at_night(40, by_day=10)):
         sigma, rate = np.exp(rng.uniform(np.log(0.25), np.log(8.0))), np.exp(rng.uniform(np.log(1e-6), np.log(0.5)))
         cut = 0.5 - sigma**2 * np.log(rate) - 1.4 * sigma**2 * rng.integers(0, 8)
         found.append((float(sigma), float(rate), float(max(cut, -5.0 * sigma)), float(np.exp2(rng.uniform(-4, 10)))))
@@ -67,7 +68,7 @@ def test_transforms_stay_below_the_damping(tmp_path: Path) -> None:
     asked = [f"{s!r} {q!r} {x!r} {c!r} {w!r}" for s, q, x, c in cases() for w in omegas.tolist()]
     bounds = np.array(compiled.numbers_of(compiled.program(tmp_path, PROGRAM, "-O2"), asked))
     assert (bounds <= 0.0).all()
-    assert (bounds < -0.1).sum() > 100
+    assert (bounds < -0.1).mean() > 0.1
     for case, bound in zip(cases(), bounds.reshape(-1, len(omegas)), strict=True):
         for lower in (0.0, 1.4 * case[0] ** 2):
             loss, weights = losses_and_weights(case, lower)

@@ -23,31 +23,6 @@ def contained(found, exact):
     return found["log_lower"] - slack <= exact <= found["log_upper"] + slack
 
 
-def laplace_pairs_delta(r, eps):
-    """Return delta of two Laplace steps: the closed form of one, integrated over the loss of the other."""
-
-    def one(e):
-        return max(0, 1 - mpmath.exp((e - r) / 2), 1 - mpmath.exp(e))
-
-    atoms = mpmath.mpf(0.5) * one(eps - r) + mpmath.exp(-r) / 2 * one(eps + r)
-    ends = sorted({-r, r, *(e for e in (eps - r, eps, eps + r) if -r < e < r)})
-    # between the atoms the loss r - 2x, 0 < x < r, has density e^{-x}/2
-    return atoms + mpmath.quad(lambda y: mpmath.exp(-(r - y) / 2) / 4 * one(eps - y), ends)
-
-
-@pytest.mark.parametrize("r", [0.1, 1.0, 3.0])
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.77, 0.9])
-def test_two_laplace_steps_agree_with_an_integral(r, share):
-    """The bracket has the integral over one of the losses, and is narrow off the atoms."""
-    eps = 2 * r * share
-    with mpmath.workdps(30):
-        exact = float(mpmath.log(laplace_pairs_delta(mpmath.mpf(r), mpmath.mpf(eps))))
-    found = pairs.contour_bracket([("laplace", [r], 1.0, 2.0)], True, False, eps)
-    assert found["smoothing"] > 0.0
-    assert contained(found, exact)
-    assert found["log_upper"] - found["log_lower"] < WIDTH * max(1.0, abs(exact))
-
-
 def discrete_delta(p, q, steps, eps):
     """Return delta of equal discrete steps by the multinomial law, in 50 digits."""
     total = mpmath.mpf(0)

@@ -26,7 +26,7 @@ def sums(strategy: np.ndarray, bins: int) -> list[np.ndarray]:
     return [np.abs(strategy)[:, first::bins].sum(axis=1) for first in range(bins)]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12, by_day=6)
 @pytest.mark.parametrize("seed", range(60))
 def test_two_bins(seed: int) -> None:
     """Random strategies of 2 to 6 steps, entries of any sign: never below the integral."""
@@ -66,7 +66,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, by_day=3)
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_no_sample_is_above(case: int) -> None:
     """Estimates of bands of square-root coefficients over several epochs: their lower ends, which hold at 1 - 1e-6, are below."""
@@ -84,10 +84,10 @@ def test_estimate_of_two_bins() -> None:
     strategy = np.array([[1.0, 0.0], [0.6, 1.0]])
     (expected,) = two_bins(*sums(strategy, 2), 1.5, (0.5,))
     found = estimate_balls_in_bins_delta(
-        strategy, bins=2, noise_multiplier=1.5, eps=0.5, samples=300_000, confidence=1 - 1e-6, seed=2
+        strategy, bins=2, noise_multiplier=1.5, eps=0.5, samples=100_000, confidence=1 - 1e-6, seed=2
     )
     assert found.lower <= expected <= found.upper
-    assert found.upper - found.lower < 0.01
+    assert found.upper - found.lower < 0.02
 
 
 def test_limits() -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import effort
 from hockeystick.correlated_noise import (
     buffered_coefficients,
     inverse_sensitivity,
@@ -56,9 +57,9 @@ def toeplitz_columns(coefficients, num_steps):
 @pytest.mark.share(4)
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 def test_against_fractions(scheme):
-    """Sixty inverses, with signs, small pivots and growth: the exact largest distance lies between both ends."""
+    """Inverses with signs, small pivots and growth: the exact largest distance lies between both ends."""
     rng = np.random.default_rng(11)
-    for _ in range(60):
+    for _ in range(effort.at_night(60, by_day=30)):
         inverse = rng.normal(size=rng.integers(1, 5)) * rng.choice([1.0, 1e-3, 1e200])
         inverse[0] = rng.choice([0.3, 1.0, -2.0]) * np.abs(inverse).max()
         square = largest_square(toeplitz_columns(inverted(inverse, 7), 7), patterns(7, **scheme))
@@ -134,7 +135,7 @@ def test_many_steps():
 def test_buffers_against_fractions():
     """Coefficients are at least the exact ones, and the sensitivity at least the exact distance."""
     rng = np.random.default_rng(13)
-    for _ in range(15):
+    for _ in range(6):
         buffers = int(rng.integers(1, 4))
         decays, scales = rng.uniform(size=buffers), rng.uniform(0, 0.8, size=buffers)
         exact = [Fraction(1)] + [

@@ -48,7 +48,7 @@ def test_a_rate_of_zero_leaks_nothing():
     assert found.epsilon(0.0) == 0.0
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4, by_day=2)
 @pytest.mark.parametrize(
     ("rate", "noise", "second"), [(0.3, 0.8, 0.0), (0.5, 1.0, 0.7), (0.1, 2.0, 0.4), (0.02, 0.5, 0.9)]
 )
@@ -68,7 +68,7 @@ def test_two_steps_by_quadrature(rate, noise, second, warm_start):
         assert estimate.lower * (1 - 1e-6) <= truth <= estimate.upper * (1 + 1e-6)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, by_day=4)
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize(("bands", "separation"), [(1, 5), (2, 2), (4, 4), (4, 12)])
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 2.0), (0.05, 4.0), (0.3, 8.0)])
@@ -152,7 +152,7 @@ def test_poisson_samples(rate: float, noise: float) -> None:
         assert found.lower <= known.delta(eps) <= found.upper
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9, by_day=3)
 @pytest.mark.parametrize("bands", [1, 2, 4])
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 4.0), (0.05, 4.0), (0.05, 12.0)])
 def test_certified_bounds_are_above(bands: int, rate: float, noise: float) -> None:

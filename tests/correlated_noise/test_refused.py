@@ -73,7 +73,6 @@ balls_in_bins(**BINS | {"strategy": [1.0]}) -> needs num_steps
 balls_in_bins(**BINS | {"strategy": [[1.0]], "num_steps": 1}) -> takes no num_steps
 balls_in_bins(**BINS | {"strategy": [0.0], "num_steps": 4}) -> not zero
 balls_in_bins(**BINS | {"strategy": [1.0], "num_steps": 4, "bins": 5}) -> bins must be at most
-balls_in_bins(**BINS | {"strategy": [math.nan], "num_steps": 4}) -> must be finite
 balls_in_bins(**BINS | TINY) -> noise_multiplier must be at least
 estimate_balls_in_bins_delta(**IN_BINS | TINY) -> noise_multiplier must be at least
 estimate_min_separation_delta(**APART | TINY) -> noise_multiplier must be at least

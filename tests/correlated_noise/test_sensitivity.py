@@ -140,8 +140,11 @@ def test_vectors_move_no_further(num_steps, separation, dimension, seed):
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 @pytest.mark.parametrize("num_steps", [1, 2, 7, 8, 13])
 def test_tree_against_all_patterns(num_steps, scheme, nodes):
-    """The bracket of a tree holds the truth; single and cyclic participation are exact."""
+    """The bracket of a tree holds the truth; single and cyclic participation are exact; its matrix has the rows in the order of release."""
     strategy = tree(num_steps, nodes)
+    rows = correlated_noise.tree_strategy(num_steps, nodes=nodes)
+    assert sorted(map(tuple, rows)) == sorted(map(tuple, strategy))
+    assert np.all(np.diff([np.flatnonzero(row).max() for row in rows]) >= 0)
     truth = max(np.linalg.norm(strategy[:, steps].sum(axis=1)) for steps in patterns(num_steps, **scheme))
     found = tree_sensitivity(num_steps, nodes=nodes, **scheme)
     assert found.lower <= truth * (1 + ROUNDING)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 from hockeystick import last_iterate
 from slow_values import BALLS, committed
@@ -44,12 +45,11 @@ def test_largest_loss(dimension: int, a: float, radius: float) -> None:
     assert above == 0
 
 
-@pytest.mark.parametrize("count", [50, pytest.param(150, marks=pytest.mark.slow)])
-def test_pairs_of_means_in_the_plane(count: int) -> None:
+def test_pairs_of_means_in_the_plane() -> None:
     """No pair of means exceeds the bound; antipodal ones meet it where the best half-plane cuts the ball."""
     rng = np.random.default_rng(8)
     eps = np.array([0.0, 0.3, 1.0, 2.0, 3.0, 4.0])
-    for k in range(count):
+    for k in range(effort.at_night(150, by_day=30)):
         radius, share = rng.uniform(0.3, 2.0), rng.uniform(0.3, 1.3)
         a = share * radius
         first = rng.normal(size=2)

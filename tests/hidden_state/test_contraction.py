@@ -72,8 +72,8 @@ def test_never_below_the_sum() -> None:
 
 
 def test_long_array() -> None:
-    """Ten million rounds without contraction add up to 1e-9 at worst."""
-    n = 10**7
+    """A million rounds without contraction add up to 1e-9 at worst."""
+    n = 10**6
     assert abs(hs.contraction_sum(np.full(n, 0.1), 1.0) / (0.1 * n) - 1) < 1e-9
 
 
@@ -98,15 +98,6 @@ def test_threads(num_threads: int) -> None:
     first, eta = rng.uniform(0, 1, (500, 40)), rng.uniform(0, 1, (500, 40))
     alone = hs.contraction_sum(first, eta, num_threads=1)
     np.testing.assert_array_equal(hs.contraction_sum(first, eta, num_threads=num_threads), alone)
-
-
-def test_on_error_nan() -> None:
-    """on_error="nan" spoils exactly the rows with a bad round."""
-    first = np.full((5, 4), 0.5)
-    first[1, 2], first[3, 0] = -1.0, np.nan
-    result = hs.contraction_sum(first, 0.5, on_error="nan")
-    assert np.isnan(result).tolist() == [False, True, False, True, False]
-    assert result[0] == hs.contraction_sum(first[0], 0.5)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5])

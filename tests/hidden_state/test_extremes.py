@@ -185,15 +185,7 @@ def test_subnormal_bounds_are_rounded_up() -> None:
     assert federated.fedavg_gdp(clip_norm=5e-324, noise_std=2 / 1.41, **single) == 1e-323  # of 6.97e-324
 
 
-def test_hidden_values_are_refused() -> None:
-    """A masked array would show its hidden values; a huge integer gets the argument's domain."""
-    with pytest.raises(TypeError, match="mu must be a real number"):
-        hs.gdp_delta(np.ma.array([1.0, 3.0], mask=[False, True]), 1.0)
-    with pytest.raises(ValueError, match="rounds must be an integer"):
-        federated.fedavg_gdp(**(FEDAVG | {"rounds": 10**400}))
-
-
-@pytest.mark.share(4)
+@pytest.mark.share(4, by_day=2)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.parametrize(
     "call",
@@ -214,7 +206,7 @@ def test_interrupt_ends_a_long_call(call: str) -> None:
     )
     with processes.child([sys.executable, "-c", code]) as process:
         assert process.stdout.readline() == "go\n"
-        time.sleep(1.5)  # into the compiled call
+        time.sleep(0.7)  # into the compiled call
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=processes.seconds(60))
     assert "done" not in out

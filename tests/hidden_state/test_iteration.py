@@ -8,7 +8,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-import hockeystick as hs
 import theorems
 from hockeystick import last_iterate
 
@@ -31,15 +30,6 @@ def test_rdp_encloses_the_formula(lipschitz: float, steps: int) -> None:
                 assert computed <= exact * (1 + mp.mpf(1e-12) * (1 + abs(mp.log(exact)) / 100))
             else:
                 assert computed < 3e-308
-
-
-def test_rdp_is_that_of_shifted_interpolation() -> None:
-    """The optimum of shifts from a gap, computed by pooling, gives the same Gaussian-DP parameter."""
-    for c, steps in itertools.product((0.3, 1.0, 1.2), (1, 2, 7)):
-        found = hs.shifted_interpolation(np.full(steps, c), np.zeros(steps), initial_gap=0.8).value
-        expected = float(hs.gdp_rdp(np.sqrt(found) / 1.7, 5.0))
-        computed = last_iterate.iteration_rdp(5.0, distance=0.8, noise_std=1.7, steps=steps, lipschitz=c)
-        assert computed == pytest.approx(expected, rel=1e-12)
 
 
 def test_rdp_is_attained() -> None:

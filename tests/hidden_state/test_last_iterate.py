@@ -58,15 +58,6 @@ def test_against_the_theorem(name: str, eps: float) -> None:
         assert log_close(computed, reference, 1e-12), (arguments, computed, mp.nstr(reference, 20))
 
 
-def test_step_of_the_record_is_plain_noise() -> None:
-    """The last record gets no amplification: theta(2L/sigma), and the Laplace twin."""
-    arguments = FUNCTIONS["pnsgd_gaussian"] | {"index": 40}
-    for eps in (0.0, 0.3, 2.0):
-        np.testing.assert_allclose(last_iterate.pnsgd_gaussian(eps, **arguments), hs.theta(eps, 1.0), rtol=1e-14)
-        laplace = last_iterate.pnsgd_laplace(eps, **(LAPLACE | {"index": 40}))
-        np.testing.assert_allclose(laplace, hs.laplace_theta(eps, 1.0), rtol=1e-14)
-
-
 def test_laplace_is_pure_beyond_a_point() -> None:
     """Theorem 3: delta = 0 from eps = min(2L/v, M(b-a)/(eta v)) on, and not before."""
     m = float(theorems.contraction(0.5, 0.5, 0.1))
@@ -94,13 +85,6 @@ def test_renyi_route_says_nothing_below_kappa(eps: float) -> None:
     assert last_iterate.pnsgd_rdp(eps, **arguments) == 1
     if eps < 0.01:
         assert math.exp(-((eps - 8) ** 2) / 32) < hs.theta(eps, 4.0)
-
-
-def test_renyi_route_is_never_better() -> None:
-    """The exact conversion of the last step lies below the Renyi one at every eps above kappa."""
-    eps = np.linspace(0.51, 10, 50)
-    arguments = RDP | {"index": 40}
-    assert np.all(last_iterate.pnsgd_rdp(eps, **arguments) >= hs.theta(eps, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import effort
 import hockeystick as hs
 import theorems
 from hockeystick import federated, last_iterate
@@ -150,11 +151,10 @@ def test_what_the_projection_hides() -> None:
     assert best.bounds["hybrid"] > best.delta * 1.001
 
 
-@pytest.mark.slow
 def test_below_the_published_theorems() -> None:
     """Where Theorem 4 and Proposition 1 apply, they are never smaller: c <= M."""
     rng = np.random.default_rng(2)
-    n = 250
+    n = effort.at_night(250, by_day=25)
     beta = rng.uniform(0.3, 2.0, n)
     rho = beta * rng.uniform(0, 1, n) * rng.integers(0, 2, n)
     arguments = {
@@ -287,14 +287,14 @@ def test_aggregator_schedule_by_hand() -> None:
 
 def test_grids_and_threads() -> None:
     """Arguments broadcast; any number of threads gives the bits of one."""
-    grid = DESCENT | {"diameter": np.geomspace(0.1, 20, 9)[:, None], "num_records": np.arange(25, 31)}
+    grid = DESCENT | {"diameter": np.geomspace(0.1, 20, 4)[:, None], "num_records": np.arange(25, 28)}
     alone = last_iterate.best(0.5, **grid, num_threads=1)
     for threads in (2, 5):
         again = last_iterate.best(0.5, **grid, num_threads=threads)
         for name, value in alone.bounds.items():
             np.testing.assert_array_equal(again.bounds[name], value)
-    assert alone.delta.shape == alone.method.shape == (9, 6)
-    for i, j in ((0, 0), (4, 3), (8, 5)):
+    assert alone.delta.shape == alone.method.shape == (4, 3)
+    for i, j in ((0, 0), (1, 2), (3, 1)):
         cell = last_iterate.best(0.5, **(grid | {"diameter": grid["diameter"][i, 0], "num_records": 25 + j}))
         assert cell.delta == alone.delta[i, j]
         assert cell.method == alone.method[i, j]

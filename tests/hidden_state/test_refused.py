@@ -22,7 +22,6 @@ NAMES = {
     "SUM": {"first": 0.5, "eta": 0.5, "rounds": 3},
     "SHIFTS": {"rho": 1.0, "gamma": 1.0, "rounds": 3},
     "STEPS": {"order": 2.0, "distance": 1.0, "noise_std": 1.0, "steps": 3},
-    "BALL": {"eps": 1.0, "image_radius": 1.0, "radius": 1.0, "dimension": 2, "noise_std": 1.0},
     "ONCE": {"index": 20, "num_records": 25, "learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.5},
     "OFTEN": {"eps": 1.0, "index": 1, "period": 2, "rounds": 10, "learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0},
     "RANDOM": {"rounds": 10, "learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0},
@@ -30,20 +29,11 @@ NAMES = {
 }  # fmt: skip
 REFUSED = r"""
 contraction_sum(**SUM | {"first": -0.1}) -> first must be non-negative and finite, not -0.1
-contraction_sum(**SUM | {"first": math.nan}) -> first .* nan
 contraction_sum(**SUM | {"first": math.inf}) -> first .* inf
-contraction_sum(**SUM | {"first": "a"}) -> TypeError: first
-contraction_sum(**SUM | {"eta": -0.1}) -> eta must lie in \[0, 1\], not -0.1
-contraction_sum(**SUM | {"eta": 1.1}) -> eta .* 1.1
-contraction_sum(**SUM | {"eta": math.nan}) -> eta .* nan
-contraction_sum(**SUM | {"eta": 1j}) -> TypeError: eta
 contraction_sum(**SUM | {"weights": -1.0}) -> weights .* -1.0
 contraction_sum(**SUM | {"weights": math.inf}) -> weights .* inf
-contraction_sum(**SUM | {"weights": None}) -> TypeError: weights
 contraction_sum(**SUM | {"rounds": 0}) -> rounds must be an integer .* 0
-contraction_sum(**SUM | {"rounds": -3}) -> rounds .* -3
 contraction_sum(**SUM | {"rounds": 2.5}) -> rounds .* 2.5
-contraction_sum(**SUM | {"rounds": math.inf}) -> rounds .* inf
 contraction_sum(**SUM | {"rounds": math.nan}) -> rounds .* nan
 contraction_sum(**SUM | {"rounds": "3"}) -> TypeError: rounds
 contraction_sum(**SUM | {"num_threads": 0}) -> num_threads .* 0
@@ -53,26 +43,16 @@ contraction_sum(0.5, [[0.1, 0.2, 0.3], [0.1, 0.2, 1.3]]) -> eta\[1, 2\]
 contraction_sum(0.5, 0.5) -> first, eta and weights must have the rounds as their last axis
 contraction_sum([], []) -> first, eta and weights
 contraction_sum([[]], 0.5) -> first, eta and weights
-shifted_interpolation(**SHIFTS | {"rho": -0.1}) -> rho must be non-negative and finite, not -0.1
-shifted_interpolation(**SHIFTS | {"rho": math.nan}) -> rho .* nan
 shifted_interpolation(**SHIFTS | {"rho": math.inf}) -> rho .* inf
-shifted_interpolation(**SHIFTS | {"rho": "1"}) -> TypeError: rho
 shifted_interpolation(**SHIFTS | {"rho": [1.0, 1.0]}) -> rho must be a scalar, .* \(2,\)
-shifted_interpolation(**SHIFTS | {"gamma": -1.0}) -> gamma .* -1.0
-shifted_interpolation(**SHIFTS | {"gamma": math.nan}) -> gamma .* nan
 shifted_interpolation(**SHIFTS | {"gamma": math.inf}) -> gamma .* inf
-shifted_interpolation(**SHIFTS | {"gamma": 1j}) -> TypeError: gamma
 shifted_interpolation(**SHIFTS | {"rounds": 0}) -> rounds .* 0
-shifted_interpolation(**SHIFTS | {"rounds": -1}) -> rounds .* -1
 shifted_interpolation(**SHIFTS | {"rounds": 1.5}) -> rounds .* 1.5
-shifted_interpolation(**SHIFTS | {"rounds": math.nan}) -> rounds .* nan
 shifted_interpolation(**SHIFTS | {"rounds": "1"}) -> TypeError: rounds
 shifted_interpolation(**SHIFTS | {"initial_gap": -1.0}) -> initial_gap .* -1.0
-shifted_interpolation(**SHIFTS | {"initial_gap": math.inf}) -> initial_gap .* inf
 shifted_interpolation(**SHIFTS | {"initial_gap": [1.0]}) -> initial_gap must be a scalar, .* \(1,\)
 shifted_interpolation(**SHIFTS | {"initial_gap": "1"}) -> TypeError: initial_gap
 shifted_interpolation(**SHIFTS | {"diameter": 0.0}) -> diameter .* 0.0
-shifted_interpolation(**SHIFTS | {"diameter": -2.0}) -> diameter .* -2.0
 shifted_interpolation(**SHIFTS | {"diameter": math.nan}) -> diameter .* nan
 shifted_interpolation(**SHIFTS | {"diameter": 1j}) -> TypeError: diameter
 shifted_interpolation(**SHIFTS | {"diameter": 1.0, "initial_gap": 2.0}) -> diameter must be at least initial_gap, not 1.0
@@ -88,45 +68,25 @@ contraction_coefficient([[0.5, 0.5], [-0.1, 1.1]], 1.0) -> kernel\[1, 0\] must l
 contraction_coefficient([[0.5, math.nan], [0.5, 0.5]], 1.0) -> kernel\[0, 1\] must lie in \[0, 1\], not nan
 contraction_coefficient([[math.inf, 0.5]], 1.0) -> kernel\[0, 0\] must lie in \[0, 1\], not inf
 contraction_coefficient(np.zeros((0, 3)), 1.0) -> not of shape \(0, 3\)
-contraction_coefficient(FLIP, -1.0) -> eps must be non-negative, not -1
 nonlinear_contraction([[0.5, 0.6], [0.5, 0.5]], 1.0, 0.5) -> kernel\[0\] must sum to 1 within 1e-09
 nonlinear_contraction([[0.5, 0.5], [1.0]], 1.0, 0.5) -> TypeError: kernel must be a matrix of numbers whose rows have one length
 nonlinear_contraction([0.5, 0.5], 1.0, 0.5) -> kernel must be a matrix with at least one row and one column, not of shape \(2,\)
 nonlinear_contraction("flip", 1.0, 0.5) -> TypeError: kernel must be
-nonlinear_contraction(FLIP, 1.0, 1.5) -> delta must lie in \[0, 1\], not 1.5
 nonlinear_contraction(-2.0, 1.0, 0.5) -> kernel must be non-negative, not -2
 pnsgd_lipschitz(learning_rate=1.99, smoothness=1.0, strong_convexity=0.1) -> learning_rate must be at most 2/\(smoothness \+ strong_convexity\)
 iteration_rdp(**STEPS | {"order": 1.0}) -> order must be above 1
 iteration_rdp(**STEPS | {"order": math.inf}) -> order must be above 1 and finite
-iteration_rdp(**STEPS | {"steps": 0}) -> steps must be an integer
-iteration_rdp(**STEPS | {"distance": -1.0}) -> distance must be non-negative
 iteration_rdp(**STEPS | {"lipschitz": math.nan}) -> lipschitz must be non-negative
-ball_contraction(**BALL | {"dimension": 0}) -> dimension must be an integer
-ball_contraction(**BALL | {"radius": 0.0}) -> radius must be positive
-ball_contraction(**BALL | {"image_radius": -1.0}) -> image_radius must be non-negative
-ball_contraction(**BALL | {"noise_std": math.inf}) -> noise_std must be positive
-ball_contraction(**BALL | {"eps": -1.0}) -> eps must be non-negative
 best(1.0, **ONCE | {"index": 26}) -> index must lie
 best(1.0, **ONCE | {"strong_convexity": 0.6}) -> strong_convexity must be at most smoothness
 best(1.0, **ONCE | {"noise_scale": 1.0}) -> TypeError: exactly one of noise_std
 best(1.0, **ONCE | {"noise_std": None}) -> TypeError: exactly one of noise_std
 best(1.0, **ONCE | {"one_dimensional": 1}) -> TypeError: one_dimensional must be
-best(1.0, **ONCE | {"learning_rate": 0.0}) -> learning_rate must be positive
-best(1.0, **ONCE | {"diameter": math.nan}) -> diameter must be positive
 best(1.0, **ONCE | {"diameter": [1.0, -1.0]}) -> diameter\[1\].*-1.0
 best(1.0, **ONCE | {"one_dimensional": True, "ball_dimension": 3}) -> TypeError: ball_dimension must not be given together with
 best(1.0, **ONCE | {"noise_std": None, "noise_scale": 1.0, "ball_dimension": 3}) -> TypeError: ball_dimension must not be given together with
 best_cyclic(**OFTEN | {"index": 11}) -> index must lie in
-best_cyclic(**OFTEN | {"period": 0}) -> period must be an integer
-best_cyclic(**OFTEN | {"rounds": 2.5}) -> rounds must be an integer
 best_cyclic(**OFTEN | {"strong_convexity": 0.6}) -> strong_convexity must be at most smoothness
-best_cyclic(**OFTEN | {"noise_std": 0.0}) -> noise_std must be positive
-best_cyclic(**OFTEN | {"diameter": math.nan}) -> diameter must be positive
-best_cyclic(**OFTEN | {"eps": -1.0}) -> eps must be non-negative
-best_cyclic(**OFTEN | {"lipschitz": "1"}) -> TypeError: lipschitz must be a real number
-best_sampled(1.0, sampling_rate=-0.1, **RANDOM) -> sampling_rate must lie in
-best_sampled(1.0, sampling_rate=1.1, **RANDOM) -> sampling_rate must lie in
-best_sampled(1.0, sampling_rate=math.nan, **RANDOM) -> sampling_rate must lie in
 federated.best(1.0, **USERS | {"strong_convexity": 0.1}) -> strong_convexity must be 0, or at most
 federated.best(1.0, **USERS | {"suffix": 0.0}) -> suffix must lie
 federated.best(1.0, **USERS | {"noise_std": [1.0, 1.0]}) -> the last axis of noise_std is the round
@@ -135,8 +95,6 @@ federated.best_sampled(1.0, rounds=3, **USERS | {"batch_size": 121}) -> batch_si
 federated.best_sampled(1.0, rounds=3, **USERS | {"smoothness": 5.0}) -> learning_rate must be at most 2/smoothness
 federated.best_sampled(1.0, rounds=3, **USERS | {"loss": "nonconvex"}) -> smoothness must be given for a nonconvex loss
 federated.best_sampled(1.0, rounds=3, **USERS | {"strong_convexity": 0.1}) -> strong_convexity must be 0, or at most
-federated.best_sampled(1.0, rounds=3, **USERS | {"radius": 0.0}) -> radius must be positive
-federated.best_sampled(1.0, rounds=0, **USERS) -> rounds must be an integer
 """
 
 
@@ -150,6 +108,7 @@ def test_refused(call: str, reason: str) -> None:
     ("found", "expected"),
     [
         (lambda: hs.contraction_sum(0.5, [0.5, 2.0, 0.5], rounds=[3, 3, 0], on_error="nan"), [False, True, True]),
+        (lambda: hs.contraction_sum([[0.5, 0.5, 0.5], [0.5, -1.0, 0.5]], 0.5, on_error="nan"), [False, True]),
         (lambda: hs.contraction_coefficient(FLIP, [-1.0, 1.0], on_error="nan"), [True, False]),
         (lambda: hs.nonlinear_contraction(FLIP, [0.1, -1.0, 0.1], [0.1, 0.1, math.nan], on_error="nan"), [False, True, True]),
         (lambda: last_iterate.iteration_rdp(**NAMES["STEPS"] | {"order": [2.0, 0.5]}, on_error="nan"), [False, True]),

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import Array, NumpyChecks, OnError, Result, broadcast, real
+from hockeystick._checks.array_checks import first_bad
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, GAUSSIAN_TAIL, UNIT, UP
 
@@ -160,10 +161,10 @@ def checked_kernel(kernel: ArrayLike) -> Array:
     if matrix.ndim != 2 or matrix.size == 0:
         msg = f"kernel must be a matrix with at least one row and one column, not of shape {matrix.shape}"
         raise ValueError(msg)
-    bad = ~((matrix >= 0) & (matrix <= 1 + ROW_SUM))
-    if bad.any():
-        row, column = map(int, np.argwhere(bad)[0])
-        msg = f"kernel[{row}, {column}] must lie in [0, 1], not {matrix[row, column]!s}"
+    good = (matrix >= 0) & (matrix <= 1 + ROW_SUM)
+    if not good.all():
+        where, entry = first_bad("kernel", matrix, good)
+        msg = f"{where} must lie in [0, 1], not {entry!s}"
         raise ValueError(msg)
     totals = np.array([math.fsum(row) for row in matrix])
     off = np.abs(totals - 1.0)

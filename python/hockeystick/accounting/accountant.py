@@ -186,14 +186,10 @@ class Accountant(Steps):
         accountant = cls(adjacency, engine)
         for what, count in steps:
             if isinstance(what, tuple):
-                accountant._repeat(what, count)
+                accountant._change(Record.plus_block, *accountant._checked_item(what, count))
             else:
                 accountant.compose(what, count)
         return accountant
-
-    def _repeat(self, block: Block, times: int) -> None:
-        """Add a block of steps so many times."""
-        self._change(Record.plus_block, *self._checked_item(block, times))
 
     def _checked_item(self, what: Mechanism | Block, count: int) -> Any:
         if isinstance(what, tuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hockeystick._core as core
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, count_scalar, positive_scalar, scalar
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, at_most, count_scalar, positive_scalar, scalar
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.mechanisms.sampled import MOST_STEPS
 
@@ -97,9 +97,7 @@ def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batch
 def _bracket(for_epsilon: bool, value: float, noise_multiplier: float, num_batches: int, epochs: int) -> Bracket:
     noise = positive_scalar("noise_multiplier", noise_multiplier)
     num_batches = count_scalar("num_batches", num_batches)
-    if num_batches > MOST_STEPS:
-        msg = f"num_batches must be at most {MOST_STEPS}, not {num_batches}"
-        raise ValueError(msg)
+    at_most("num_batches", num_batches, "the largest supported", MOST_STEPS)
     epochs = count_scalar("epochs", epochs)
     lower, upper, by = core.shuffled_batches(for_epsilon, value, noise, float(num_batches), float(epochs))
     return Bracket(lower, upper, f"upper end without amplification, lower end by {by}", "certified")

@@ -178,7 +178,13 @@ def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int, noise
     bins = count_scalar("bins", bins)
     at_most("bins", bins, "the number of steps and 2048,", min(steps, MAX_BINS))
     limit_work(float(array.shape[0] if array.ndim == 2 else steps) * bins * bins + steps * len(array))
-    sums = _toeplitz_sums(array, steps, bins) if array.ndim == 1 else _matrix_sums(array, bins)
+    if array.ndim == 1:
+        sums = np.zeros((steps, bins))
+        for k, coefficient in enumerate(array[:steps]):
+            step = np.arange(steps - k)
+            sums[step + k, step % bins] += coefficient
+    else:
+        sums = np.stack([array[:, first::bins].sum(axis=1) for first in range(bins)], axis=1)
     covariances: Array = sums.T @ sums * (1.0 + 4 * (len(sums) + steps + 20) * UNIT)
     return covariances
 
@@ -191,18 +197,6 @@ def in_noise(array: Array, noise_multiplier: float) -> Array:
         msg = f"noise_multiplier must be at least 1e-140 of the largest entry of strategy, {array.max()}, not {noise_multiplier}"
         raise ValueError(msg)
     return shifts
-
-
-def _toeplitz_sums(c: Array, steps: int, bins: int) -> Array:
-    sums = np.zeros((steps, bins))
-    for k, coefficient in enumerate(c[:steps]):
-        step = np.arange(steps - k)
-        sums[step + k, step % bins] += coefficient
-    return sums
-
-
-def _matrix_sums(array: Array, bins: int) -> Array:
-    return np.stack([array[:, first::bins].sum(axis=1) for first in range(bins)], axis=1)
 
 
 def _largest_of_classes(covariances: Array, classes: int) -> tuple[float, float]:

@@ -50,7 +50,7 @@ from hockeystick._checks import Array, at_most, positive_scalar, probability_sca
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, UNIT, UP
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
-from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_of_steps
+from hockeystick.correlated_noise.sensitivity import first_coefficients, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Dominating, MixtureOfGaussians
 
 CELLS = 2**14
@@ -319,18 +319,16 @@ def conditional_composition(
     shifts = np.abs(array) / noise_multiplier * UP
     if num_steps is None:
         return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
-    return Conditioned(_toeplitz_steps(shifts[:steps], steps, rate, failure), failure, rate)
+    return Conditioned(_toeplitz_steps(shifts, steps, rate, failure), failure, rate)
 
 
 def _toeplitz_steps(
     c: Array, num_steps: int, rate: float, failure: float
 ) -> tuple[tuple[MixtureOfGaussians, int], ...]:
     """Return the steps of a Toeplitz matrix: one mixture, that of a row in the middle, has at least the tails of all."""
+    c = first_coefficients(c, num_steps)
     bands = len(c)
     at_most("bands of strategy", bands, "the largest supported", MAX_BANDS)
-    if not c.any():
-        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
-        raise ValueError(msg)
     # X of a step k rows ago and of one g rows after that, for g from 1 - bands to bands - 1: of its first k rows.
     products = np.zeros((bands - 1, 2 * bands - 1))
     for gap in range(bands):

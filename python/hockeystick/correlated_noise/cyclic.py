@@ -14,6 +14,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UNIT, UP
 from hockeystick.correlated_noise.sensitivity import (
     Participation,
+    first_coefficients,
     matrix_mechanism,
     matrix_sensitivity,
     pattern_of,
@@ -238,10 +239,7 @@ def banded(
     if array[(below < 0) | (below >= separation)].any():
         msg = f"strategy must be lower triangular with at most {separation} bands, the separation"
         raise ValueError(msg)
-    array = array[:num_steps] if array.ndim == 1 else array
-    if not array.any():
-        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
-        raise ValueError(msg)
+    array = first_coefficients(array, num_steps) if array.ndim == 1 else array
     return array, num_steps, separation, noise_multiplier
 
 

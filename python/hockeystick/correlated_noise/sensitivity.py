@@ -200,10 +200,7 @@ def _by_position(gram: Array, pattern: Pattern) -> float:
 
 def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
     """Return the sensitivity of the lower triangular matrix with these coefficients on its diagonals."""
-    coefficients = coefficients[:num_steps]
-    if not coefficients.any():
-        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
-        raise ValueError(msg)
+    coefficients = first_coefficients(coefficients, num_steps)
     bands, (_, apart, most) = len(coefficients), pattern
     scale = float(np.abs(coefficients).max())
     c = coefficients / scale
@@ -516,12 +513,20 @@ def strategy_array(strategy: ArrayLike, name: str = "strategy") -> Array:
     return array
 
 
-def strategy_of_steps(strategy: ArrayLike, num_steps: int | None) -> tuple[Array, int]:
+def first_coefficients(coefficients: Array, num_steps: int) -> Array:
+    """Return those that count in so many steps, of which one at least is not zero."""
+    if not coefficients[:num_steps].any():
+        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
+        raise ValueError(msg)
+    return coefficients[:num_steps]
+
+
+def strategy_of_steps(strategy: ArrayLike, num_steps: int | None, name: str = "strategy") -> tuple[Array, int]:
     """Return a matrix or coefficients, and the number of steps, which only coefficients do not have themselves."""
-    array = strategy_array(strategy)
+    array = strategy_array(strategy, name)
     if (array.ndim == 1) != (num_steps is not None):
         what = "needs num_steps" if array.ndim == 1 else "has its number of steps, and takes no num_steps"
-        msg = f"strategy of shape {array.shape} {what}"
+        msg = f"{name} of shape {array.shape} {what}"
         raise ValueError(msg)
     return array, array.shape[1] if num_steps is None else count_scalar("num_steps", num_steps)
 

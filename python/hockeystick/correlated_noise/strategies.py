@@ -29,7 +29,7 @@ from hockeystick.correlated_noise.sensitivity import (
     Sensitivity,
     limit_work,
     matrix_sensitivity,
-    strategy_array,
+    strategy_of_steps,
 )
 
 
@@ -311,17 +311,12 @@ def _is_lower(inverse: ArrayLike) -> bool:
 
 def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
     """Return what is computed for C, and the r of the module's docstring."""
-    array = strategy_array(inverse, "inverse")
-    if array.ndim == 2 and (array.shape[0] != array.shape[1] or num_steps is not None):
-        msg = f"inverse of shape {array.shape} must be square, and takes no num_steps"
-        raise ValueError(msg)
-    if array.ndim == 1 and num_steps is None:
-        msg = f"inverse of shape {array.shape} needs num_steps"
+    array, steps = strategy_of_steps(inverse, num_steps, "inverse")
+    if array.ndim == 2 and array.shape[0] != array.shape[1]:
+        msg = f"inverse of shape {array.shape} must be square"
         raise ValueError(msg)
     with np.errstate(all="ignore"):  # what overflows is refused by the size of its error
-        strategy, error = (
-            _matrix(array) if num_steps is None else _coefficients(array, count_scalar("num_steps", num_steps))
-        )
+        strategy, error = _matrix(array) if num_steps is None else _coefficients(array, steps)
     if not error <= LARGEST_ERROR:
         msg = f"inverse must be well-conditioned: what it inverts to is not known to {LARGEST_ERROR:g}, but to {error:.1e}"
         raise ValueError(msg)

@@ -15,24 +15,30 @@ def check_process(  # noqa: PLR0917, in the order of its callers' arguments
     lipschitz: ArrayLike,
     smoothness: ArrayLike,
     strong_convexity: ArrayLike,
-    diameter: ArrayLike,
-) -> tuple[Array, ...]:
-    """Check them in their order; `name` is that of the noise."""
-    arrays = (
+    *diameter: ArrayLike,
+    bounded: bool = False,
+) -> list[Array]:
+    """Check them in their order; `name` is that of the noise. A domain may have no end unless it must be `bounded`."""
+    arrays = [
         grid.positive("learning_rate", learning_rate),
         grid.positive(name, noise),
         grid.positive("lipschitz", lipschitz),
         grid.non_negative("smoothness", smoothness),
         grid.non_negative("strong_convexity", strong_convexity),
-        grid.positive_or_infinite("diameter", diameter),
-    )
+        *((grid.positive if bounded else grid.positive_or_infinite)("diameter", size) for size in diameter),
+    ]
+    check_convexity(grid, arrays[3], arrays[4])
+    return arrays
+
+
+def check_convexity(grid: Checks, smoothness: Array, strong_convexity: Array) -> None:
+    """Check that both can be of one loss."""
     grid.require(
         lambda b, r: r <= b,
         "strong_convexity must be at most smoothness",
-        smoothness=arrays[3],
-        strong_convexity=arrays[4],
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
     )
-    return arrays
 
 
 def noise_given(noise_std: ArrayLike | None, noise_scale: ArrayLike | None) -> tuple[str, ArrayLike]:
@@ -52,12 +58,7 @@ def check_index(grid: Checks, index: Array, num_records: Array) -> None:
 
 def check_step(grid: Checks, learning_rate: Array, smoothness: Array, strong_convexity: Array) -> None:
     """Check that a step does not expand."""
-    grid.require(
-        lambda b, r: r <= b,
-        "strong_convexity must be at most smoothness",
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
-    )
+    check_convexity(grid, smoothness, strong_convexity)
     grid.require(
         lambda e, b, r: e * (b + r) <= 2,
         "learning_rate must be at most 2/(smoothness + strong_convexity)",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 import hockeystick._core as core
 from hockeystick._checks import Checks, OnError, boolean_scalar, broadcast
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
-from hockeystick.last_iterate.arguments import check_process, noise_given
+from hockeystick.last_iterate.arguments import check_index, check_process, noise_given
 
 
 def best(
@@ -110,7 +110,7 @@ def best(
     num_records = grid.count("num_records", num_records)
     process = check_process(grid, learning_rate, name, noise, lipschitz, smoothness, strong_convexity, diameter)
     one_dimensional = boolean_scalar("one_dimensional", one_dimensional)
-    grid.require(lambda i, n: i <= n, "index must lie in [1, num_records]", index=index, num_records=num_records)
+    check_index(grid, index, num_records)
     dimension = np.asarray(float(one_dimensional))
     if ball_dimension is not None:
         if one_dimensional or name == "noise_scale":

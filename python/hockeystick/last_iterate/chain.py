@@ -13,14 +13,17 @@ import hockeystick._core as core
 from hockeystick._checks import (
     NON_NEGATIVE_OR_INFINITE,
     POSITIVE,
+    STRICT,
     Array,
     Domain,
     choice,
     count_scalar,
+    non_negative_scalar,
     positive_scalar,
     real,
     scalar,
 )
+from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.last_iterate.arguments import noise_given
@@ -42,14 +45,9 @@ Map: TypeAlias = tuple[str, float, float, float, float, float, list[float]]  # a
 
 
 def _sequence(name: str, value: ArrayLike, domain: Domain) -> Array:
-    array = real(name, value)
+    array = STRICT.within(name, value, domain)
     if array.ndim > 1 or array.size == 0:
         msg = f"{name} must be a number or a sequence with one number a round, not of shape {array.shape}"
-        raise ValueError(msg)
-    good = np.asarray(domain[0](array))
-    if not good.all():
-        where = f"{name}[{int(np.argmin(good))}]" if array.ndim else name
-        msg = f"{where} must {domain[1]}, not {array.flat[int(np.argmin(good))]!s}"
         raise ValueError(msg)
     return array
 
@@ -149,16 +147,6 @@ class _Chain:
             lower, upper = np.maximum(lower, finer[0]), np.minimum(upper, finer[1])
 
 
-def _index(index: int | None, rounds: int) -> int | None:
-    if index is None:
-        return None
-    number = count_scalar("index", index)
-    if number > rounds:
-        msg = f"index must lie in [1, rounds], not index = {number}, rounds = {rounds}"
-        raise ValueError(msg)
-    return number
-
-
 def _smoothness(gradient_map: GradientMap | GradientFunction, smoothness: float | None) -> float:
     if gradient_map in ("linear", "logistic"):
         if smoothness is not None:
@@ -168,7 +156,7 @@ def _smoothness(gradient_map: GradientMap | GradientFunction, smoothness: float 
     if smoothness is None:
         msg = "smoothness must be given: the curvature of a quadratic, the Lipschitz constant of a function"
         raise TypeError(msg)
-    return scalar("smoothness", smoothness, lambda x: 0 <= x < math.inf, "be non-negative and finite")
+    return non_negative_scalar("smoothness", smoothness)
 
 
 def chain_delta(
@@ -256,10 +244,7 @@ def chain_delta(
     >>> print(f"{format_lower(bracket.lower, '.6e')} {format_upper(bracket.upper, '.6e')}")
     4.611324e-05 4.611326e-05
     """
-    eps = real("eps", eps)
-    if not (eps >= 0).all():
-        msg = f"eps must be non-negative, not {eps[~(eps >= 0)].flat[0]!s}"
-        raise ValueError(msg)
+    eps = STRICT.within("eps", eps, NON_NEGATIVE_OR_INFINITE)
     if not callable(gradient_map):
         choice("gradient_map", gradient_map, GRADIENT_MAPS)
     arrays = {
@@ -270,7 +255,7 @@ def chain_delta(
     name, noise = noise_given(noise_std, noise_scale)
     arrays[name] = _sequence(name, noise, POSITIVE)
     length = _length(rounds, arrays)
-    differing = _index(index, length)
+    differing = None if index is None else count_at_most("index", index, "the number of rounds", length)
     radius = positive_scalar("diameter", diameter) / 2
     known = _smoothness(gradient_map, smoothness)
     curvature = scalar("curvature", curvature, *NON_NEGATIVE_OR_INFINITE)

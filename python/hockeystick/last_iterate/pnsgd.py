@@ -12,12 +12,13 @@ Source: Asoodeh, Diaz and Calmon 2020, "Privacy Amplification of Iterative Algor
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import Array, Checks, OnError, Result
-from hockeystick.last_iterate.arguments import check_index, check_step
+from hockeystick.last_iterate.arguments import check_index, check_process, check_step
 
 
 def pnsgd_gaussian(
@@ -316,25 +317,11 @@ def pnsgd_laplace(
     )
 
 
-def _checked(  # noqa: PLR0917, in the order of its callers' arguments
-    grid: Checks,
-    counts: Mapping[str, ArrayLike],
-    learning_rate: ArrayLike,
-    name: str,
-    noise: ArrayLike,
-    lipschitz: ArrayLike,
-    smoothness: ArrayLike,
-    strong_convexity: ArrayLike,
-    *diameter: ArrayLike,
-) -> list[Array]:
-    """Check the arguments of a run in their order, and return them; `counts` are the record's step, if it is one, and how many there are."""
+def _checked(grid: Checks, counts: Mapping[str, ArrayLike], *process: Any) -> list[Array]:
+    """Check the arguments of a run, and return them; `counts` are the record's step, if it is one, and how many there are."""
     steps = [grid.count(of, value) for of, value in counts.items()]
-    rate, scale = grid.positive("learning_rate", learning_rate), grid.positive(name, noise)
-    bound = grid.positive("lipschitz", lipschitz)
-    smooth = grid.non_negative("smoothness", smoothness)
-    convexity = grid.non_negative("strong_convexity", strong_convexity)
-    ball = [grid.positive("diameter", size) for size in diameter]
+    arrays = check_process(grid, *process, bounded=True)
     if len(steps) > 1:
         check_index(grid, *steps)
-    check_step(grid, rate, smooth, convexity)
-    return [*steps, rate, scale, bound, smooth, convexity, *ball]
+    check_step(grid, arrays[0], *arrays[3:5])
+    return [*steps, *arrays]
