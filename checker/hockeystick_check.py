@@ -587,7 +587,7 @@ class Grid:
         masses: Counter[int] = Counter()
 
         def divide(k: int, p: arb, q: arb) -> None:  # what lies between kh and (k + 1)h
-            above = (p - q * (self.h * k).exp()) / (1 - (-self.h).exp()) if k >= -self.n else p
+            above = (p - q * (self.h * k).exp()) / (1 - (-self.h).exp())
             masses[k] += p - above
             masses[k + 1] += above
 
@@ -595,16 +595,27 @@ class Grid:
             table = law.table(arb(0), 0.0)
             for p, loss in zip(table.weights, table.losses, strict=True):
                 k = max(math.floor(about(loss / self.h)), -self.n - 1)
-                if self.h * k < loss < self.h * (k + 1):
+                if k >= -self.n and self.h * k < loss < self.h * (k + 1):
                     divide(k, p, p * (-loss).exp())
                 else:
                     masses[next(j for j in (k, k + 1, k + 2) if loss <= self.h * j)] += p
         else:
             low, high = (law.loss(x)[0] for x in law.range)
             ks = [k for k in range(-self.n, self.n + 1) if low < self.h * k < high]
-            beyond = [(arb(1), arb(1)), *(law.masses_above(crossing(law, self.h * k)) for k in ks), (arb(0), arb(0))]
-            for k, (more, less) in zip([ks[0] - 1, *ks], pairwise(beyond), strict=True):
-                divide(k, more[0] - less[0], more[1] - less[1])
+            if not ks:
+                raise NotProved("a loss is too small for a grid")
+            outside = arb(0, above(arb(900)).upper())  # more than the masses outside the range, wherever they are put
+            beyond = [law.masses_above(crossing(law, self.h * k)) for k in ks]
+            for k, (p, q), (less, less_q) in zip(ks, beyond, beyond[1:], strict=False):
+                divide(k, p - less, q - less_q)
+            if ks[0] > -self.n and self.h * (ks[0] - 1) <= low:
+                divide(ks[0] - 1, 1 - beyond[0][0] + outside, 1 - beyond[0][1] + outside)
+            else:
+                masses[ks[0]] += 1 - beyond[0][0]
+            if high <= self.h * (ks[-1] + 1):
+                divide(ks[-1], beyond[-1][0] + outside, beyond[-1][1] + outside)
+            elif high <= self.h * (ks[-1] + 2):
+                masses[ks[-1] + 2] += beyond[-1][0] + outside
         first = max(min(masses), -self.n)
         return first, arb_poly([masses[k] for k in range(first, min(max(masses), self.n) + 1)])
 

@@ -150,7 +150,7 @@ def test_losses_on_a_grid(check: ModuleType) -> None:
         mu, odds = mp.sqrt(3) / 2, [mp.mpf(3) ** (2 * k - 9) for k in range(10)]
         cases = {
             "Gaussian": (check.GaussianMixture([(one, one / 2)], 1, 0), 3, mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)),
-            "Laplace": (check.SampledLaplace(one * 3, one, removed=True), 1, 1 - mp.exp(mp.mpf(epsilon - 3) / 2)),
+            "Laplace": (check.SampledLaplace(one * 45 / 16 + one / 1000, one, removed=True), 1, 1 - mp.exp((epsilon - mp.mpf("2.8135")) / 2)),
             "answers": (check.Outcomes([(rare, often), (often, rare)]), 9, sum(mp.binomial(9, k) * mp.mpf(3) ** k / mp.mpf(4) ** 9 * max(1 - mp.exp(epsilon) / odds[k], 0) for k in range(10))),
         }  # fmt: skip
         for law, count, truth in cases.values():
