@@ -24,6 +24,9 @@ Fourier integral. As the sum of h/w^2 beyond W is at most 1/W, the terms of S be
 those factors at W. Where they fall too slowly, Gaussian noise of a tiny mu is released as well: that can only raise delta (who
 ignores it has the rest), and brings a factor e^(-mu^2 w^2/2). Infinite losses, of mass r in all, add r.
 
+Where S is too long, losses are rounded at random to a neighbour on a grid, such that the mean of e^-L stays. As (1 - e^(epsilon -
+sum))+ is convex in each e^-L, that can only raise delta (Jensen), which is then a product of polynomials.
+
 A certificate, whose numbers are decimal or hexadecimal strings:
 
     {"format": "hockeystick-certificate 1", "adjacency": "add_or_remove",
@@ -41,6 +44,7 @@ import math
 import re
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -48,7 +52,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from flint import acb, acb_mat, arb, ctx, fmpq
+from flint import acb, acb_mat, arb, arb_poly, ctx, fmpq
 
 FORMAT = "hockeystick-certificate 1"
 BITS = 128  # of all balls
@@ -125,8 +129,8 @@ class Law:
         """Return M near the tilt c, up to a frequency."""
         raise NotImplementedError
 
-    def loss(self, x: arb) -> arb:
-        """Return L."""
+    def loss(self, x: arb) -> tuple[arb, arb]:
+        """Return L and its derivative."""
         raise NotImplementedError
 
     def masses_above(self, x: arb) -> tuple[arb, arb]:
@@ -189,8 +193,9 @@ class GaussianMixture(Law):
         w = total(t for t, _ in terms)
         return w.log(), total(t * s for t, s in terms) / w
 
-    def loss(self, x: arb) -> arb:
-        return (self.log_w(x)[0] if self.u else arb(0)) - (self.log_w(-x)[0] if self.v else 0)
+    def loss(self, x: arb) -> tuple[arb, arb]:
+        (up, rise), (down, fall) = self.log_w(x), self.log_w(-x)
+        return self.u * up - self.v * down, self.u * rise + self.v * fall
 
     def masses_above(self, x: arb) -> tuple[arb, arb]:
         p = total(p * above(x - s) for p, s in self.shifts) if self.u else above(x)
@@ -326,8 +331,9 @@ class SampledLaplace(Law):
         r = self.q * (2 * x - self.d).exp()
         return (1 - self.q + r).log(), 2 * r / (1 - self.q + r)
 
-    def loss(self, x: arb) -> arb:
-        return self.log_w(x)[0] if self.removed else -self.log_w(-x)[0]
+    def loss(self, x: arb) -> tuple[arb, arb]:
+        log_w, slope = self.log_w(abs(x))
+        return log_w if self.removed else -log_w, slope
 
     def masses_above(self, x: arb) -> tuple[arb, arb]:
         """For 0 < x < d, a record removed, or 0 < -x < d, one added."""
@@ -374,6 +380,7 @@ class SampledLaplace(Law):
 # --- The sum of the theorem -------------------------------------------------------------------------------------------------------
 
 Parts = list[tuple[Law, int]]
+Masses = tuple[int, arb_poly]  # the first k, and the masses from it on
 
 
 @dataclass
@@ -536,20 +543,115 @@ def above(x: arb) -> arb:
     return (x / arb(2).sqrt()).erfc() / 2
 
 
+def crossing(law: Law, level: arb) -> arb:
+    """Enclose where L crosses a level between the ends of the law's range, by Newton's steps, every fourth a bisection."""
+    low, high = law.range
+    x = (low + high) / 2
+    for turn in range(4 * BITS):
+        x = x.mid()
+        loss, slope = law.loss(x)
+        low, high = (x, high) if loss < level else (low, x) if loss > level else (low, high)
+        step = (level - loss) / slope
+        near = x + step.mid() + arb(0, abs(step).upper() + 2.0**-100)
+        if abs(step) < 2.0**-80 and law.loss(near.lower())[0] < level < law.loss(near.upper())[0]:
+            return near
+        x = x + step if turn % 4 < 3 and low < x + step < high else (low + high) / 2
+    return low.union(high)
+
+
 def one_step(law: Law, epsilon: arb) -> arb:
     """Return delta of a single release: P(L > epsilon) - e^epsilon Q(L > epsilon)."""
     if law.discrete:
         table = law.table(arb(0), 0.0)
         terms = [w * (1 - (epsilon - x).exp()).max(arb(0)) for w, x in zip(table.weights, table.losses, strict=True)]
         return law.revealed + total(terms) + arb(0).union(table.error)
-    low, high = law.range
-    if law.loss(high) <= epsilon:  # L is the same beyond for Laplace noise, else P(L > epsilon) is above delta
+    if (
+        law.loss(high := law.range[1])[0] <= epsilon
+    ):  # for Laplace noise L is the same beyond, else P(L > epsilon) is above delta
         return arb(0) if isinstance(law, SampledLaplace) else arb(0).union(law.masses_above(high)[0])
-    for _ in range(2 * BITS):
-        x = ((low + high) / 2).mid()
-        low, high = (x, high) if law.loss(x) < epsilon else (low, x) if law.loss(x) > epsilon else (low, high)
-    p, q = law.masses_above(low.union(high))
+    p, q = law.masses_above(crossing(law, epsilon))
     return p - epsilon.exp() * q
+
+
+# --- On a grid --------------------------------------------------------------------------------------------------------------------
+
+
+class Grid:
+    """Losses kh with |k| <= n. Those below count as -nh, by which delta can only grow, and those above as infinite."""
+
+    def __init__(self, h: arb, n: int) -> None:
+        self.h, self.n = h, n
+
+    def rounded(self, law: Law) -> Masses:
+        """Return P's masses of the losses of a law, each divided between its neighbours such that the masses of P and Q stay."""
+        masses: Counter[int] = Counter()
+
+        def divide(k: int, p: arb, q: arb) -> None:  # what lies between kh and (k + 1)h
+            above = (p - q * (self.h * k).exp()) / (1 - (-self.h).exp())
+            masses[k] += p - above
+            masses[k + 1] += above
+
+        if law.discrete:
+            table = law.table(arb(0), 0.0)
+            for p, loss in zip(table.weights, table.losses, strict=True):
+                k = max(math.floor(about(loss / self.h)), -self.n - 1)
+                if k >= -self.n and self.h * k < loss < self.h * (k + 1):
+                    divide(k, p, p * (-loss).exp())
+                else:
+                    masses[next(j for j in (k, k + 1, k + 2) if loss <= self.h * j)] += p
+        else:
+            low, high = (law.loss(x)[0] for x in law.range)
+            ks = [k for k in range(-self.n, self.n + 1) if low < self.h * k < high]
+            if not ks:
+                raise NotProved("a loss is too small for a grid")
+            outside = arb(0, above(arb(900)).upper())  # more than the masses outside the range, wherever they are put
+            beyond = [law.masses_above(crossing(law, self.h * k)) for k in ks]
+            for k, (p, q), (less, less_q) in zip(ks, beyond, beyond[1:], strict=False):
+                divide(k, p - less, q - less_q)
+            if ks[0] > -self.n and self.h * (ks[0] - 1) <= low:
+                divide(ks[0] - 1, 1 - beyond[0][0] + outside, 1 - beyond[0][1] + outside)
+            else:
+                masses[ks[0]] += 1 - beyond[0][0]
+            if high <= self.h * (ks[-1] + 1):
+                divide(ks[-1], beyond[-1][0] + outside, beyond[-1][1] + outside)
+            elif high <= self.h * (ks[-1] + 2):
+                masses[ks[-1] + 2] += beyond[-1][0] + outside
+        first = max(min(masses), -self.n)
+        return first, arb_poly([masses[k] for k in range(first, min(max(masses), self.n) + 1)])
+
+    def product(self, one: Masses, other: Masses) -> Masses:
+        """Return the masses of sums."""
+        first, terms = one[0] + other[0], (one[1] * other[1]).coeffs()
+        if (below := -self.n - first) > 0:
+            first, terms = -self.n, [total(terms[: below + 1]), *terms[below + 1 :]]
+        return first, arb_poly(terms[: self.n + 1 - first])
+
+    def delta(self, parts: Parts, epsilon: arb) -> arb:
+        """Bound delta."""
+        sums: Masses = (0, arb_poly([1]))
+        for law, count in parts:
+            square = self.rounded(law)
+            while count:
+                sums = self.product(sums, square) if count % 2 else sums
+                if count := count // 2:
+                    square = self.product(square, square)
+        losses = [self.h * k for k in range(sums[0], self.n + 1)]
+        kept = [(p, x) for p, x in zip(sums[1].coeffs(), losses, strict=False)]
+        return 1 - total(p for p, _ in kept) + total(p * (1 - (epsilon - x).exp()) for p, x in kept if not x <= epsilon)
+
+
+def on_a_grid(exact: Composition, epsilon: arb, delta: float) -> arb:
+    """Bound delta on finer and finer grids, until that is the claim."""
+    parts, bound = exact.parts, arb(1)
+    if exact.mu2 > 0:
+        mu = Fraction(math.nextafter(float(exact.mu2.sqrt().upper()), math.inf))
+        parts = [*parts, (GaussianMixture([(Fraction(1), mu)], 1, 0), 1)]
+    whole = Sum(exact, arb(0), delta)
+    reach = min((whole.at(c)[0] - whole.log_delta + 14) / c for c in (2.0 ** (k / 2) for k in range(-12, 25)))
+    for n in (2**11, 2**13, 2**15):
+        if math.isfinite(reach) and bound > delta and n * sum(count.bit_length() for _, count in parts) < 2 * TOO_LONG:
+            bound = bound.min(Grid(arb(reach) / n, n).delta(parts, epsilon))
+    return bound
 
 
 def enclose(parts: Parts, mu2: arb, epsilon: arb, delta: float) -> Bracket:
@@ -567,8 +669,15 @@ def enclose(parts: Parts, mu2: arb, epsilon: arb, delta: float) -> Bracket:
     revealed = 1 - revealed
     if any(not law.table(arb(1), 0.0).weights for law, _ in parts):
         return Bracket(revealed, revealed)
-    finite = Sum(Composition(parts, mu2), epsilon, delta).bracket()
-    return Bracket(revealed + finite.lower, revealed + finite.upper)
+    exact = Composition(parts, mu2)
+    try:
+        finite = Sum(exact, epsilon, delta).bracket()
+    except NotProved:
+        finite = Bracket(arb(0), arb(1))
+    upper = revealed + finite.upper
+    if finite.lower == 0 and not upper <= delta:  # nothing was proved, or with noise that is not there
+        upper = upper.min(on_a_grid(exact, epsilon, delta))
+    return Bracket(revealed + finite.lower, upper)
 
 
 # --- Mechanisms -------------------------------------------------------------------------------------------------------------------

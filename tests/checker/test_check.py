@@ -142,6 +142,23 @@ def test_binomial_sums(check: ModuleType) -> None:
             )
 
 
+def test_losses_on_a_grid(check: ModuleType) -> None:
+    """Their delta is above the true one, by little: of Gaussian and Laplace noise, and of answers at random, by closed forms."""
+    grid, epsilon = check.Grid(flint.arb(1) / 64, 640), 1.5
+    one, (rare, often) = Fraction(1), (flint.arb(1) / 4, flint.arb(3) / 4)
+    with mp.workdps(30):
+        mu, odds = mp.sqrt(3) / 2, [mp.mpf(3) ** (2 * k - 9) for k in range(10)]
+        cases = {
+            "Gaussian": (check.GaussianMixture([(one, one / 2)], 1, 0), 3, mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)),
+            "Laplace": (check.SampledLaplace(one * 45 / 16 + one / 1000, one, removed=True), 1, 1 - mp.exp((epsilon - mp.mpf("2.8135")) / 2)),
+            "answers": (check.Outcomes([(rare, often), (often, rare)]), 9, sum(mp.binomial(9, k) * mp.mpf(3) ** k / mp.mpf(4) ** 9 * max(1 - mp.exp(epsilon) / odds[k], 0) for k in range(10))),
+        }  # fmt: skip
+        for law, count, truth in cases.values():
+            found = grid.delta([(law, count)], flint.arb(epsilon))
+            assert truth * (1 - mp.mpf("1e-20")) <= mp.mpf(found.upper().str(25, radius=False)) <= truth * 1.002
+            assert float(found.rad()) < 1e-20 * truth
+
+
 MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Gaussian": (hs.PoissonSampled(hs.Gaussian(0.9), 0.015625), gaussian(0.9, 0.015625)),
     "rare": (hs.PoissonSampled(hs.Gaussian(0.5), 1e-4), gaussian(0.5, 1e-4)),
@@ -182,7 +199,7 @@ MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.share(20, by_day=2)
+@pytest.mark.share(20, by_day=4)
 @pytest.mark.parametrize("seed", range(40))
 def test_brackets_of_the_library(check: ModuleType, seed: int) -> None:
     """Upper ends of random ledgers are proved, and nothing is proved that is 1e-6 below their lower ends; nor is more noise assumed."""

@@ -51,9 +51,9 @@ class Counts:
         found = self._recent.get(mechanism) if self._recent else None
         return found or self._kept.get(mechanism) or (self._size, 0)
 
-    def plus(self, mechanism: Mechanism, count: int) -> Counts:
-        """Return the counts with steps more, or raise ValueError if they are too many."""
-        number, before = self.find(mechanism)
+    def plus(self, mechanism: Mechanism, count: int, found: tuple[int, int] | None = None) -> Counts:
+        """Return the counts with steps more, or raise ValueError if they are too many. `found` is what `find` returns."""
+        number, before = found or self.find(mechanism)
         total = before + count
         if total > LARGEST_COUNT:
             count_scalar("count", total)
@@ -169,8 +169,8 @@ class Record(NamedTuple):
     def plus(self, mechanism: Mechanism, count: int) -> Record:
         """Return the record with steps more, or raise ValueError if they are too many."""
         counts, order, spent = self
-        number, before = counts.find(mechanism)
-        return Record(counts.plus(mechanism, count), order.followed_by(number, count, not before), spent)
+        number, before = found = counts.find(mechanism)
+        return Record(counts.plus(mechanism, count, found), order.followed_by(number, count, not before), spent)
 
     def plus_block(self, block: Block, times: int) -> Record:
         """Return the record with a block more."""
