@@ -63,9 +63,8 @@ def gradients(  # noqa: PLR0917 - compiled
 ):
     """Take the clipped gradient of a logistic regression some times."""
     for _ in range(times):
-        for j in range(out.size):
-            out[j] = 0.0
-        losses.add_linear(data, w, 0, rows, data.labels.size, 1.0 / data.labels.size, 1.0, scores, out)
+        losses.fill(0.0, out[0])
+        losses.add_linear(data, w, 1, 0, rows, data.labels.size, 1.0 / data.labels.size, 1.0, scores, out)
 
 
 def seconds(call: Callable[[], Any], repeats: int = 9) -> float:
@@ -97,8 +96,8 @@ def bandwidth(size: int) -> float:
 def gradient_rate(records: int, features: int) -> float:
     """Return the operations a second of a batch gradient, products alone counted."""
     problem = simulate.synthetic("logistic", sizes=[records], num_features=features, seed=1)
-    rows, scores = np.arange(records + 8), np.zeros(records + 8)
-    w, out = np.ones(features), np.zeros(features)
+    rows, scores = np.arange(records + 8), np.zeros((1, records + 8))
+    w, out = np.ones((1, features)), np.zeros((1, features))
     times = max(1, 4 * 10**7 // (records * features))
     return 4 * records * features * times / seconds(lambda: gradients(problem.data, w, rows, scores, out, times))
 

@@ -183,7 +183,7 @@ def test_picture_and_checkpoint(plan: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_killed_and_resumed(plan: Path) -> None:
     """A run that was interrupted by Ctrl-C ends with exit code 130 and goes on with the same bits."""
-    plan.write_text(PLAN.replace("rounds = 40", "rounds = 200000").replace("num_runs = 4", "num_runs = 40"))
+    plan.write_text(PLAN.replace("rounds = 40", "rounds = 40000").replace("num_runs = 4", "num_runs = 40"))
     command = [sys.executable, "-m", "hockeystick", "simulate", str(plan), "-o"]
     subprocess.run([*command, "whole.parquet"], cwd=plan.parent, check=True, capture_output=True)
     resumed = [*command, "resumed.parquet", "--checkpoint", "run.npz"]

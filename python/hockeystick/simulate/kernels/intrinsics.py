@@ -104,8 +104,12 @@ def _row_starts(builder: Any, matrix: Any, rows: Any) -> list[Any]:
     return [builder.gep(matrix.data, [builder.mul(number, length)]) for number in numbers]
 
 
-def _arrays(context, builder, signature, arguments):
-    return [context.make_array(t)(context, builder, a) for t, a in zip(signature.args, arguments, strict=True)]
+def _arrays(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """Return an array, or those of a tuple, as structures with the fields `data` and `shape`."""
+    if isinstance(kind, types.BaseTuple):
+        parts = zip(iter(kind), cgutils.unpack_tuple(builder, value, len(kind)), strict=True)  # type: ignore[call-overload]
+        return [array for part in parts for array in _arrays(context, builder, *part)]
+    return [context.make_array(kind)(context, builder, value)]
 
 
 def _write_dots(builder: Any, matrix: Any, rows: Any, vectors: list[Any], outs: list[Any]) -> None:
@@ -146,75 +150,42 @@ def _add_rows(builder: Any, factors: list[Any], matrix: Any, rows: Any, outs: li
 
 
 @intrinsic
-def dot_eight(typing_context, matrix, rows, vector, out):  # noqa: ARG001
-    """Write the inner products of eight rows of a matrix with a vector."""
-    _contiguous(matrix, rows, vector, out)
+def dot_eight(typing_context, matrix, rows, vectors, outs):  # noqa: ARG001
+    """Write the inner products of eight rows of a matrix with each vector of a tuple."""
+    _contiguous(matrix, rows, *vectors, *outs)
 
     def generate(context, builder, signature, arguments):
-        m, k, v, o = _arrays(context, builder, signature, arguments)
-        _write_dots(builder, m, k, [v], [o])
+        (m,), (k,), v, o = (_arrays(context, builder, *one) for one in zip(signature.args, arguments, strict=True))
+        _write_dots(builder, m, k, v, o)
         return context.get_dummy_value()
 
-    return types.void(matrix, rows, vector, out), generate
+    return types.void(matrix, rows, vectors, outs), generate
 
 
 @intrinsic
-def dot_eight_with_two(typing_context, matrix, rows, vector, other, out, other_out):  # noqa: ARG001
-    """Write the inner products of eight rows of a matrix with two vectors."""
-    _contiguous(matrix, rows, vector, other, out, other_out)
+def add_eight(typing_context, factors, matrix, rows, outs):  # noqa: ARG001
+    """Add multiples of eight rows of a matrix, one after another, to each vector of a tuple; each has its own factors."""
+    _contiguous(*factors, matrix, rows, *outs)
 
     def generate(context, builder, signature, arguments):
-        m, k, v, w, o, p = _arrays(context, builder, signature, arguments)
-        _write_dots(builder, m, k, [v, w], [o, p])
+        f, (m,), (k,), o = (_arrays(context, builder, *one) for one in zip(signature.args, arguments, strict=True))
+        _add_rows(builder, f, m, k, o)
         return context.get_dummy_value()
 
-    return types.void(matrix, rows, vector, other, out, other_out), generate
+    return types.void(factors, matrix, rows, outs), generate
 
 
-@intrinsic
-def add_eight(typing_context, factors, matrix, rows, out):  # noqa: ARG001
-    """Add multiples of eight rows of a matrix, one after another."""
-    _contiguous(factors, matrix, rows, out)
+def _bitcast(source: Any, target: Any, kind: ir.Type) -> Any:
+    """Return a function that returns the same 64 bits as another type."""
 
-    def generate(context, builder, signature, arguments):
-        f, m, k, o = _arrays(context, builder, signature, arguments)
-        _add_rows(builder, [f], m, k, [o])
-        return context.get_dummy_value()
+    @intrinsic
+    def cast(typing_context, value):  # noqa: ARG001
+        return target(source), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], kind)  # noqa: ARG005
 
-    return types.void(factors, matrix, rows, out), generate
+    return cast
 
 
-@intrinsic
-def add_eight_to_two(typing_context, factors, other_factors, matrix, rows, out, other_out):  # noqa: ARG001
-    """Add multiples of eight rows of a matrix to two vectors; each has its own factors."""
-    _contiguous(factors, other_factors, matrix, rows, out, other_out)
-
-    def generate(context, builder, signature, arguments):
-        f, g, m, k, o, p = _arrays(context, builder, signature, arguments)
-        _add_rows(builder, [f, g], m, k, [o, p])
-        return context.get_dummy_value()
-
-    return types.void(factors, other_factors, matrix, rows, out, other_out), generate
-
-
-@intrinsic
-def bits_of(typing_context, number):  # noqa: ARG001
-    """Return the 64 bits of a number, as an integer."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], _WORD)
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def from_bits(typing_context, bits):  # noqa: ARG001
-    """Return the number whose 64 bits these are."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], _DOUBLE)
-
-    return types.float64(types.int64), generate
+bits_of, from_bits = _bitcast(types.float64, types.int64, _WORD), _bitcast(types.int64, types.float64, _DOUBLE)
 
 
 @intrinsic
