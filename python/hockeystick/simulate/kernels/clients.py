@@ -38,23 +38,38 @@ class Work(NamedTuple):
     noise: Array  # of a clip norm that is learnt, and of the gradients
 
 
+class Progress(NamedTuple):
+    """What the loops read and write of some runs, which are rows."""
+
+    first_run: int
+    states: Array
+    clip_norms: Array  # after each round, where they are learnt
+    failed: NDArray[np.int64]  # in which round, from 1, a run became non-finite
+    sent: Array  # by each client, where threads share those of one run
+
+
 def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int) -> Work:
     """Make room. Draws with replacement may be more than the records that there are, and products take eight records at once."""
     silos, largest = data.offsets.size - 1, int(np.diff(data.offsets).max())
     most = max(largest, int(rule.record_sizes.max())) + LANES
+    at, messages, gradients, totals, before = np.empty((5, runs, dimension))
     return Work(
-        np.zeros(streams.STATE_WORDS, np.uint64),
-        np.empty(silos, np.int64),
-        np.arange(silos),
-        np.empty(most, np.int64),
-        np.arange(largest),
-        np.empty(runs, np.int64),
-        *np.empty((5, runs, dimension)),
-        np.empty((runs, most)),
-        np.empty(dimension),
-        np.empty(data.hidden + data.outputs),
-        np.empty(LANES * (data.outputs + 2)),
-        np.empty(dimension + 1),
+        stream=np.zeros(streams.STATE_WORDS, np.uint64),
+        clients=np.empty(silos, np.int64),
+        client_order=np.arange(silos),
+        records=np.empty(most, np.int64),
+        record_order=np.arange(largest),
+        runs=np.empty(runs, np.int64),
+        at=at,
+        messages=messages,
+        gradients=gradients,
+        totals=totals,
+        before=before,
+        factors=np.empty((runs, most)),
+        record=np.empty(dimension),
+        units=np.empty(data.hidden + data.outputs),
+        errors=np.empty(LANES * (data.outputs + 2)),
+        noise=np.empty(dimension + 1),
     )
 
 

@@ -15,12 +15,14 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, models, register_model
 
 from hockeystick.simulate.kernels import intrinsic
 
 LANES = 8
 
-_DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
+_DOUBLE, _WORD, _BYTES = ir.DoubleType(), ir.IntType(64), ir.IntType(8).as_pointer()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 # A product and a sum are one instruction where the processor has it.
 _FUSED = ("contract",)
@@ -188,30 +190,67 @@ def _bitcast(source: Any, target: Any, kind: ir.Type) -> Any:
 bits_of, from_bits = _bitcast(types.float64, types.int64, _WORD), _bitcast(types.int64, types.float64, _DOUBLE)
 
 
-@intrinsic
-def without_refcount(typing_context, thing):  # noqa: ARG001
-    """Return the same array, or the same tuple with arrays in it, without owners, who must outlive it.
-
-    Numba counts the references to every array that a function is given, also within a tuple; the counters are atomic, so that threads
-    which share data wait for each other in every step. What this returns has no counter.
-    """
-
-    def generate(context, builder, signature, arguments):
-        return _without_owners(context, builder, signature.args[0], arguments[0])
-
-    return thing(thing), generate
-
-
-def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    if isinstance(kind, types.BaseTuple):
-        parts = zip(iter(kind), cgutils.unpack_tuple(builder, value, len(kind)), strict=True)  # type: ignore[call-overload]
-        return context.make_tuple(builder, kind, [_without_owners(context, builder, *part) for part in parts])
-    if not isinstance(kind, types.Array):
-        return value
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     view = context.make_array(kind)(context, builder, value)
     view.meminfo = cgutils.get_null_value(view.meminfo.type)
     view.parent = cgutils.get_null_value(view.parent.type)
     return view._getvalue()
+
+
+@intrinsic
+def without_refcount(typing_context, array):  # noqa: ARG001
+    """Return the same array without owner, who must outlive it: a function that is not inlined counts what it is given, see `Fields`."""
+
+    def generate(context, builder, signature, arguments):
+        return _without_owner(context, builder, signature.args[0], arguments[0])
+
+    return array(array), generate
+
+
+class Fields(types.Type):
+    """A named tuple behind a pointer, which is read field by field, and whose arrays have no owners; the caller's must outlive it.
+
+    As values, tuples of many arrays take most of the time to compile. And numba counts the references to every array that it takes from a
+    tuple; the counters are atomic, so that threads which share data wait for each other in every step.
+    """
+
+    def __init__(self, named: Any) -> None:
+        self.named = named
+        super().__init__(f"Fields({named})")
+
+
+@register_model(Fields)
+class _Pointer(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _BYTES)
+
+
+@infer_getattr
+class _FieldTypes(AttributeTemplate):
+    key = Fields
+
+    def generic_resolve(self, ty: Any, attr: str) -> Any:  # type: ignore[override]  # the base refuses
+        return ty.named.types[ty.named.fields.index(attr)]
+
+
+@lower_getattr_generic(Fields)
+def _field(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
+    place = kind.named.fields.index(name)
+    offset = context.get_value_type(kind.named).get_element_offset(context.target_data, place)
+    field = kind.named.types[place]
+    address = builder.bitcast(builder.gep(pointer, [_WORD(offset)]), context.get_value_type(field).as_pointer())
+    value = builder.load(address)
+    return _without_owner(context, builder, field, value) if isinstance(field, types.Array) else value
+
+
+@intrinsic
+def by_reference(typing_context, named):  # noqa: ARG001
+    """Return the `Fields` of a named tuple."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        return builder.bitcast(cgutils.alloca_once_value(builder, arguments[0]), _BYTES)
+
+    return Fields(named)(named), generate
 
 
 @intrinsic(prefer_literal=True)

@@ -12,7 +12,7 @@ import llvmlite.binding
 import numpy as np
 
 from hockeystick.simulate.kernels import clients, inlined, kernel, losses, server, spliced, streams
-from hockeystick.simulate.kernels.intrinsics import LANES, without_refcount
+from hockeystick.simulate.kernels.intrinsics import LANES, by_reference
 from hockeystick.simulate.running.rule import CYCLIC, EVERY, MODEL, Data, UpdateRule
 
 # Where 16 sums of eight numbers fit into the processor's registers: with AVX-512 products take half the time, with AVX2 a little more.
@@ -47,8 +47,8 @@ def participants(data, rule, rnd, seed, work):
 
 
 @spliced
-def mean_message(data, rule, runs, count, rnd, seed, work, part, first, step, sent):
-    """Take the mean of what every `step`-th of `count` participants sends, from the `first` on; or write it to `sent`.
+def mean_message(data, rule, progress, runs, count, rnd, seed, work, part, first, step):
+    """Take the mean of what every `step`-th of `count` participants sends, from the `first` on; or note what each sends.
 
     Without any, gradients are 0 and models stay.
     """
@@ -56,11 +56,11 @@ def mean_message(data, rule, runs, count, rnd, seed, work, part, first, step, se
     for i in range(first, count, step):
         client = work.clients[i]
         if part == COLLECT:
-            losses.copy(sent[i], work.messages[0])
+            losses.copy(progress.sent[i], work.messages[0])
         else:
             clients.write_messages(data, rule, runs, client, rnd, seed, work)
         if part == SEND:
-            losses.copy(work.messages[0], sent[i])
+            losses.copy(work.messages[0], progress.sent[i])
         for k in range(runs):
             losses.add(rule.client_weights[client], work.messages[k], work.totals[k])
         weight += rule.client_weights[client]
@@ -83,54 +83,54 @@ def alive(failed, group, first_run, runs):
 
 
 @spliced
-def begin(rule, states, first_run, runs, rnd, work):
+def begin(rule, progress, runs, rnd, work):
     """Begin a round of some runs: keep the iterates, and write where clients start from."""
     for k in range(runs):
-        state = states[work.runs[k] - first_run]
+        state = progress.states[work.runs[k] - progress.first_run]
         losses.copy(state[MODEL], work.before[k])
         losses.copy(state[server.point(rule, state, rnd)], work.at[k])
         losses.fill(0.0, work.totals[k])
 
 
 @spliced
-def end(rule, states, clip_norms, failed, first_run, runs, rnd, seed, learnt, work):
-    """End a round of some runs by what clients sent; one whose model, or learnt clip norm, is not finite goes back."""
+def end(rule, progress, runs, rnd, seed, learnt, work):
+    """End a round of some runs by what clients sent; one whose model, or learnt clip norm, is not finite goes back. Return whether none does."""
+    good = True
     for k in range(runs):
-        r = work.runs[k] - first_run
-        finite = server.update(rule, states[r], work.totals[k], rnd, work.runs[k], seed, work.stream)
+        r = work.runs[k] - progress.first_run
+        state = progress.states[r]
+        finite = server.update(rule, state, work.totals[k], rnd, work.runs[k], seed, work.stream)
         if not (finite and learnt):
-            losses.copy(work.before[k], states[r, MODEL])
-            failed[r] = rnd + 1
+            good = False
+            losses.copy(work.before[k], state[MODEL])
+            progress.failed[r] = rnd + 1
             if rule.clip_rate > 0.0:
-                clip_norms[r, rnd] = math.nan
+                progress.clip_norms[r, rnd] = math.nan
+    return good
 
 
 @kernel
-def advance(data, rule, states, clip_norms, failed, first_run, seed, first, last, work, part, start, step, sent):
-    """Run rounds [first, last) of all runs that have not failed; `failed` says in which round, from 1, one does.
+def advance(data, rule, progress, seed, first, last, work, part, start, step):
+    """Run rounds [first, last) of all runs that have not failed, as many at once as the workspace has room for.
 
-    As many runs are taken at once as the workspace has room for. Where the clip norm is learnt, it is written after each round.
-    Threads that share the clients of one run `SEND`, each every so many of them, and what is in `sent` then is `COLLECT`ed.
+    Threads that share the clients of one run `SEND`, each every so many of them, and what was sent then is `COLLECT`ed.
     """
-    data, rule, states, clip_norms, failed, work, sent = without_refcount(
-        (data, rule, states, clip_norms, failed, work, sent)
-    )
-    for group in range(0, failed.size, work.runs.size):
-        count = 0
+    data, rule, progress, work = by_reference(data), by_reference(rule), by_reference(progress), by_reference(work)
+    for group in range(0, progress.failed.size, work.runs.size):
+        count, runs = 0, alive(progress.failed, group, progress.first_run, work.runs)
         for rnd in range(first, last):
-            runs = alive(failed, group, first_run, work.runs)
             if runs == 0:
                 break
             if rnd == first or rule.client_sampler != EVERY or rule.dropout > 0.0:
                 count = participants(data, rule, rnd, seed, work)
-            begin(rule, states, first_run, runs, rnd, work)
+            begin(rule, progress, runs, rnd, work)
             learnt = True
             if rule.clip_rate > 0.0:
-                learnt = clients.release(data, rule, clip_norms[group], rnd, seed, work)
+                learnt = clients.release(data, rule, progress.clip_norms[group], rnd, seed, work)
             else:
-                mean_message(data, rule, runs, count, rnd, seed, work, part, start, step, sent)
-            if part != SEND:
-                end(rule, states, clip_norms, failed, first_run, runs, rnd, seed, learnt, work)
+                mean_message(data, rule, progress, runs, count, rnd, seed, work, part, start, step)
+            if part != SEND and not end(rule, progress, runs, rnd, seed, learnt, work):
+                runs = alive(progress.failed, group, progress.first_run, work.runs)
 
 
 # Models and records
@@ -139,12 +139,12 @@ def advance(data, rule, states, clip_norms, failed, first_run, seed, first, last
 @kernel
 def evaluate(data, models, loss, correct):
     """Write the mean loss of each model, and the share of records whose class it predicts."""
+    data = by_reference(data)
     units = np.empty(data.hidden + data.outputs)
-    unused = np.empty(models.shape[1])
     count = data.labels.size
     for i in range(models.shape[0]):
         for row in range(count):
-            loss[i] += losses.value(data, models[i], row, units, unused) / count
+            loss[i] += losses.value(data, models[i], row, units) / count
             if correct.size and losses.predict(data, models[i], row, units) == data.labels[row]:
                 correct[i] += 1.0 / count
 
@@ -152,9 +152,10 @@ def evaluate(data, models, loss, correct):
 @kernel
 def first_refused(data, model, longest):
     """Return the first record whose loss or gradient at a model is not finite, or whose gradient is longer; -1 if there is none."""
+    data = by_reference(data)
     out, units = np.empty(model.size), np.empty(data.hidden + data.outputs)
     for row in range(data.labels.size):
-        loss = losses.value(data, model, row, units, out)
+        loss = losses.value(data, model, row, units)
         losses.gradient(data, model, row, units, out)
         norm = math.sqrt(losses.dot(out, out))
         if not (math.isfinite(loss) and math.isfinite(norm) and norm <= longest):

@@ -164,37 +164,40 @@ def _backward(data, w, x, units, out):
 
 @kernel
 def gradient(data, w, row, units, out):
-    """Write the gradient of a record's loss, and return the loss, or 0 for one of the user's own; `units` has room for hidden units and outputs."""
+    """Write the gradient of a record's loss; `units` has room for hidden units and outputs."""
     x, label = data.features[row], data.labels[row]
     if data.kind == OWN:
         found = call_gradient(data.gradient, (w, x, label))
         for j in range(out.size):
             out[j] = found[j] if found.size == out.size else math.nan
-        return 0.0
-    if is_linear(data.kind):
-        score = dot(x, w)
-        factor = slope(data.kind, data.curvature, score, label)
+    elif is_linear(data.kind):
+        factor = slope(data.kind, data.curvature, dot(x, w), label)
         for j in range(x.size):
             out[j] = factor * x[j]
-        return _score_loss(data.kind, score, label)
+    elif data.kind == QUADRATIC:
+        for j in range(x.size):
+            out[j] = data.curvature * (w[j] - x[j])
+    else:
+        _forward(data, w, x, units)
+        _cross_entropy(units[data.hidden :], int(label))
+        _backward(data, w, x, units, out)
+
+
+@kernel
+def value(data, w, row, units):
+    """Return the loss of a record."""
+    x, label = data.features[row], data.labels[row]
+    if data.kind == OWN:
+        return call_value(data.value, (w, x, label))
+    if is_linear(data.kind):
+        return _score_loss(data.kind, dot(x, w), label)
     if data.kind == QUADRATIC:
         total = 0.0
         for j in range(x.size):
-            out[j] = data.curvature * (w[j] - x[j])
             total += (w[j] - x[j]) ** 2
         return 0.5 * data.curvature * total
     _forward(data, w, x, units)
-    loss = _cross_entropy(units[data.hidden :], int(label))
-    _backward(data, w, x, units, out)
-    return loss
-
-
-@spliced
-def value(data, w, row, units, unused):
-    """Return the loss of a record; what the gradient writes on the way is not used."""
-    if data.kind == OWN:
-        return call_value(data.value, (w, data.features[row], data.labels[row]))
-    return gradient(data, w, row, units, unused)
+    return _cross_entropy(units[data.hidden :], int(label))
 
 
 @spliced

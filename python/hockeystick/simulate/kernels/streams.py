@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from hockeystick.simulate.kernels import array_at, contracted, inlined, kernel
-from hockeystick.simulate.kernels.intrinsics import bits_of, from_bits, multiply_high, scratch
+from hockeystick.simulate.kernels.intrinsics import bits_of, from_bits, multiply_high, scratch, without_refcount
 from hockeystick.simulate.running.rule import CYCLIC, EVERY, FIXED_SIZE, POISSON, SHUFFLED
 
 STATE_WORDS = 11  # of a stream
@@ -143,6 +143,7 @@ def _transform(radii, angles, pairs):
 @kernel
 def add_normals(stream, scale, out):
     """Add independent normal numbers of standard deviation `scale`, from whole blocks."""
+    stream, out = without_refcount(stream), without_refcount(out)
     radii, angles = array_at(scratch(PAIRS), (PAIRS,)), array_at(scratch(PAIRS), (PAIRS,))
     for first in range(0, out.size, 2 * PAIRS):
         pairs = min(PAIRS, (out.size - first + 1) // 2)
@@ -220,6 +221,7 @@ def remaining(stream, dropout, count, chosen):
 @kernel
 def draw(stream, seed, purpose, run, client, index, kind, size, rate, population, order, out):
     """Write who takes part in draw number `index` to `out` and return how many do; `order` is the identity, before and after."""
+    stream, order, out = without_refcount(stream), without_refcount(order), without_refcount(out)
     if kind == EVERY:
         for i in range(population):
             out[i] = i

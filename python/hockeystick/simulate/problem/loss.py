@@ -49,7 +49,7 @@ class Loss:
     initial : array_like, optional
         Shape (dimension,): the model that runs start from, which must not depend on the data; zeros by default.
     smoothness : float, optional
-        Lipschitz constant of the gradient, for every record that there could be, non-negative. What is not stated is not knuser_loss.
+        Lipschitz constant of the gradient, for every record that there could be, non-negative. What is not stated is not known.
     lipschitz : float, optional
         Bound of every gradient's norm, for every record that there could be, positive.
     convex : bool
@@ -167,7 +167,7 @@ class Loss:
             ``value(score, label) -> float``, and its derivative by the score, or a subgradient.
         smoothness, lipschitz : float, optional
             Of `value` as a function of the score, for all labels: bounds of its second and first derivative. With the public
-            `feature_bound` B of a problem, those of the loss are B^2 and B times as large; without one they are not knuser_loss.
+            `feature_bound` B of a problem, those of the loss are B^2 and B times as large; without one they are not known.
         convex : bool
             Whether `value` is convex in the score.
         predict : callable, optional
@@ -257,14 +257,8 @@ class Loss:
         """Return the functions' names, and what is stated."""
         functions = self.of_scores or (self.value, self.gradient)
         told = [getattr(function, "__name__", repr(function)) for function in functions]
-        for name, default in (
-            ("dimension", None),
-            ("smoothness", None),
-            ("lipschitz", None),
-            ("convex", False),
-            ("strong_convexity", 0.0),
-        ):
-            stated = getattr(self, name)
+        for name in ("dimension", "smoothness", "lipschitz", "convex", "strong_convexity"):
+            stated, default = getattr(self, name), getattr(type(self), name)
             told += [f"{name}={stated!r}"] if stated != default else []
         return f"{'Loss' if self.of_scores is None else 'Loss.of_score'}({', '.join(told)})"
 
@@ -277,7 +271,8 @@ class Loss:
 def remade(made: Any, **changes: Any) -> tuple[Any, ...]:
     """Return what pickle needs to make a dataclass anew from its settings."""
     settings = {item.name: getattr(made, item.name) for item in dataclasses.fields(made) if item.init}
-    return functools.partial(type(made), **settings | changes), ()
+    kind: Callable[..., Any] = type(made)
+    return functools.partial(kind, **settings | changes), ()
 
 
 def starting_model(loss: Loss, dimension: int) -> Array:

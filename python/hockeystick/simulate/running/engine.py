@@ -34,12 +34,13 @@ class Engine:
         blocks = min(threads, len(self.states))
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
         paired = loops.FASTER_HERE and len(self.states) > 1 and loops.can_pair(data, self.rule)
-        alone = (loops.WHOLE, 0, 1, np.empty((0, self.states.shape[2])))
+        none = np.empty((0, self.states.shape[2]))
         futures = []
         for a, b in pairwise(edges):
-            mine = (self.states[a:b], self.clip_norms[a:b], self.failed[a:b], self.first_run + a, self.seed)
+            mine = clients.Progress(self.first_run + a, self.states[a:b], self.clip_norms[a:b], self.failed[a:b], none)
             work = clients.workspace(data, self.rule, self.states.shape[2], 2 if paired else 1)
-            futures.append(pool.submit(loops.advance, data, self.rule, *mine, first, last, work, *alone))
+            whole = (loops.WHOLE, 0, 1)
+            futures.append(pool.submit(loops.advance, data, self.rule, mine, self.seed, first, last, work, *whole))
         for future in futures:
             future.result()
 
@@ -47,10 +48,10 @@ class Engine:
         """Run rounds [first, last) of the only run; threads share the clients, each with a copy of the state."""
         sent = np.empty((data.offsets.size - 1, self.states.shape[2]))
         works = [clients.workspace(data, self.rule, self.states.shape[2], 1) for _ in range(threads)]
-        rest = (self.clip_norms, self.failed, self.first_run, self.seed)
 
         def part(states: NDArray[np.float64], rnd: int, work: clients.Work, *which: int) -> None:
-            loops.advance(data, self.rule, states, *rest, rnd, rnd + 1, work, *which, sent)
+            run = clients.Progress(self.first_run, states, self.clip_norms, self.failed, sent)
+            loops.advance(data, self.rule, run, self.seed, rnd, rnd + 1, work, *which)
 
         for rnd in range(first, last):
             futures = [
