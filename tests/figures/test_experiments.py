@@ -86,7 +86,7 @@ def test_noise_is_charged() -> None:
     for name in ALGORITHMS[:3]:
         algorithm = next(iter(isrl_experiments.candidates(cell, name)))
         assert algorithm.noise_std > 0
-        guarantee = algorithm._guarantee(train, study.rounds)
+        guarantee = algorithm.guarantee(train, rounds=study.rounds)
         spent = guarantee.epsilon(study.rounds, 1 / cell.records**2)
         assert 0.9 * 3.0 < spent <= 3.0 * (1 + 1e-9)
     free = cell._replace(private=False)

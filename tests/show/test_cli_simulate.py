@@ -182,7 +182,7 @@ def test_picture_and_checkpoint(plan: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_killed_and_resumed(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that was interrupted by Ctrl-C ends with exit code 130 and goes on with the same bits."""
-    plan.write_text(PLAN.replace("rounds = 40", "rounds = 60000").replace("num_runs = 4", "num_runs = 40"))
+    plan.write_text(PLAN.replace("rounds = 40", "rounds = 40000").replace("num_runs = 4", "num_runs = 40"))
     monkeypatch.chdir(plan.parent)
     assert main(["simulate", "plan.toml", "-o", "whole.parquet"]) == 0
     resumed = ["simulate", "plan.toml", "-o", "resumed.parquet", "--checkpoint", "run.npz"]

@@ -206,11 +206,9 @@ WEIGHING: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 3, "clip_norm":
 NOISE = 0.4 * math.sqrt(sum(p * p for p in SHARES))  # of the mean
 
 
-def weighted(first: float = 0.0, heavy: float = 0.0) -> simulate.Problem:
-    """Return linear losses of four silos; gradients of the first client's record and of all of the heaviest client's are given."""
-    gradients = np.zeros((10, 1))
-    gradients[0], gradients[3:8] = first, heavy
-    return simulate.Problem("linear", gradients, sizes=SIZES, feature_bound=1.0)
+def weighted() -> simulate.Problem:
+    """Return linear losses of four silos."""
+    return simulate.Problem("linear", np.zeros((10, 1)), sizes=SIZES, feature_bound=1.0)
 
 
 def test_a_mean_is_weighted():
@@ -306,15 +304,6 @@ def test_hidden_states_count_the_heaviest_client():
     assert found < algorithm.guarantee(weighted(), rounds=200, released="every_model").epsilon(200, 1e-5) / 2
 
 
-def test_distances_are_within_gamma():
-    """A record of the heaviest client moves the mean by its share times gamma of one client, and linear losses by as much."""
-    for weights, share in (((0.6, 0.3, 0.1), 0.6), ((1.0, 1.0, 6.0), 0.125)):
-        one, two = (simulate.Problem("linear", [[g], [0.3], [0.1]], sizes=[1] * 3) for g in (1.0, -1.0))
-        algorithm = NoisyFedAvg(**WEIGHING, client_weights=weights)
-        gap = simulate.sensitivity(algorithm, one, two, rounds=3, seed=2).data[:, 0]
-        assert gap == pytest.approx(share * algorithm.data_sensitivity(3, 1), rel=1e-9)
-
-
 # Against plain NumPy, and against attacks
 
 CASES: list[tuple[Any, dict[str, Any]]] = [
@@ -329,36 +318,18 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-def compared(kind: Any, settings: dict[str, Any], runs: int) -> float:
-    """Return the least corrected p-value of our models and NumPy's after five rounds."""
+@pytest.mark.share(4)
+@pytest.mark.parametrize(("kind", "settings"), CASES)
+def test_models_are_those_of_numpy(kind, settings):
+    """Means, covariances and laws of 20,000 runs of every sampler and weight: none differs significantly after correction."""
     rng, sizes = np.random.default_rng(4), [1, 2, 3, 5, 4, 3]
     problem = simulate.Problem("least_squares", rng.normal(size=(18, 2)), rng.normal(size=18) + 1.0, sizes=sizes)
     algorithm = kind(learning_rate=0.3, local_steps=3, clip_norm=0.8, noise_std=0.4, **settings)
-    ours = simulate.run(algorithm, problem, rounds=5, seed=11, num_runs=runs).last_iterates
+    ours = simulate.run(algorithm, problem, rounds=5, seed=11, num_runs=20_000).last_iterates
     weights = {"equal": np.ones(6), "records": np.array(sizes, float)}.get(algorithm.client_weights)
     shares = np.array(algorithm.client_weights, float) if weights is None else weights
-    return least_p_value(ours, trained(algorithm, problem, 5, runs, shares / shares.sum(), seed=12))
-
-
-@pytest.mark.parametrize("case", range(2))
-def test_models_are_those_of_numpy(case):
-    """Means, covariances and laws of a few thousand runs."""
-    assert compared(*CASES[case], runs=3000) > 1e-3
-
-
-@pytest.mark.slow
-def test_models_are_those_of_numpy_in_20000_runs():
-    """Means, covariances and laws of every sampler and weight: none differs significantly after correction."""
-    for kind, settings in CASES:
-        assert compared(kind, settings, runs=20_000) * len(CASES) > 1e-3, (kind, settings)
-
-
-def shown(algorithm: Any, problems: tuple[simulate.Problem, ...], runs: int) -> float:
-    """Return the epsilon at 1e-2 that four rounds on two adjacent problems show."""
-    ends = [
-        simulate.run(algorithm, p, rounds=4, seed=k, num_runs=runs).last_iterates[:, 0] for k, p in enumerate(problems)
-    ]
-    return audit.epsilon_lower_bound(*ends, delta=1e-2, confidence=0.999)
+    theirs = trained(algorithm, problem, 5, 20_000, shares / shares.sum(), seed=12)
+    assert least_p_value(ours, theirs) > 1e-3 / len(CASES)
 
 
 @pytest.mark.share(3)
@@ -366,18 +337,10 @@ def shown(algorithm: Any, problems: tuple[simulate.Problem, ...], runs: int) -> 
 def test_audits_of_dropouts_stay_below(clients, runs):
     """Opposite gradients of the first of three clients, all others 0: runs tell less than is certified, and something."""
     algorithm = NoisyFedAvg(**(SETTINGS | {"local_steps": 2, "noise_std": 0.2}), clients=clients, dropout=0.3)
-    problems = tuple(simulate.Problem("linear", [[g], [0.0], [0.0]], sizes=[1] * 3) for g in (1.0, -1.0))
-    assert 0 < shown(algorithm, problems, runs) <= algorithm.guarantee(problems[0], rounds=4).epsilon(4, 1e-2)
-
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize("runs", [4000, 20_000])
-def test_audits_of_weights_stay_below(runs):
-    """Opposite gradients of the heaviest client: runs tell less than is certified, and more than of a light one."""
-    algorithm = NoisyFedAvg(**WEIGHING, client_weights="records")
-    heavy = shown(algorithm, (weighted(heavy=1.0), weighted(heavy=-1.0)), runs)
-    light = shown(algorithm, (weighted(first=1.0), weighted(first=-1.0)), runs)
-    assert 0 <= light < heavy <= algorithm.guarantee(weighted(), rounds=4).epsilon(4, 1e-2)
+    problems = [simulate.Problem("linear", [[g], [0.0], [0.0]], sizes=[1] * 3) for g in (1.0, -1.0)]
+    ends = [simulate.run(algorithm, p, rounds=4, seed=k, num_runs=runs).last_iterates for k, p in enumerate(problems)]
+    shown = audit.epsilon_lower_bound(*(end[:, 0] for end in ends), delta=1e-2, confidence=0.999)
+    assert 0 < shown <= algorithm.guarantee(problems[0], rounds=4).epsilon(4, 1e-2)
 
 
 # The exact proximal step
@@ -444,10 +407,22 @@ def test_sensitivity_is_below_the_limits_of_table_3():
     assert gap.data.min() > 0
 
 
-def test_attained_by_linear_losses():
-    """Linear losses move the exact minimiser by V/prox, so that gamma is attained."""
-    problem = simulate.Problem("linear", [[0.5], [0.5]], sizes=[1, 1])
-    algorithm = NoisyFedProx(**(EXACT | {"clip_norm": 0.5}))
-    problems = (problem, problem.replace_record(0, [-0.5]))
-    one, two = (simulate.run(algorithm, p, rounds=1, seed=1).models[-1, 0, 0] for p in problems)
-    assert two - one == pytest.approx(algorithm.data_sensitivity(1, 2)[0], rel=1e-9)
+@pytest.mark.parametrize(
+    ("algorithm", "share"),
+    [
+        (NoisyFedAvg(**WEIGHING, schedule="stagewise"), 1 / 3),
+        (NoisyFedAvg(**WEIGHING, client_weights=(0.6, 0.3, 0.1)), 0.6),
+        (NoisyFedAvg(**WEIGHING, client_weights=(1.0, 1.0, 6.0)), 0.125),
+        (NoisyFedProx(**(EXACT | {"clip_norm": 0.5})), 1 / 3),
+    ],
+    ids=str,
+)
+def test_linear_losses_attain_gamma(algorithm, share):
+    """Opposite records at the clip norm move the mean by their client's share times gamma of one client, in every round; the gap is the sum."""
+    problem = simulate.Problem("linear", [[3.0], [0.3], [0.1]], sizes=[1] * 3)
+    gap = simulate.sensitivity(algorithm, problem, problem.replace_record(0, [-2.0]), rounds=5, seed=2)
+    gamma = share * algorithm.data_sensitivity(5, 1)
+    assert gap.data[:, 0] == pytest.approx(gamma, rel=1e-9)
+    assert gap.total[:, 0] == pytest.approx(np.cumsum(gamma), rel=1e-9)
+    if algorithm.client_weights == "equal":
+        assert algorithm.data_sensitivity(5, 3) == pytest.approx(gamma, rel=1e-12)

@@ -185,26 +185,6 @@ def test_result_forwards_the_record() -> None:
     assert result.guarantee(index=6).epsilon(12, 1e-3) == epsilons[2]
 
 
-def test_simulated_laws_stay_below() -> None:
-    """An attack on the random stop: the share of runs above a threshold never differs by more than epsilon and delta allow."""
-    vectors = np.full((4, 1), 0.3)
-    settings = AGGREGATOR | {"learning_rate": 0.5, "noise_std": 0.5, "batch_size": 1, "radius": 0.6}
-    algorithm = simulate.TrustedAggregator(random_stop=True, step_factors=(1.0, 0.5, 0.5, 0.3), **settings)
-    models = []
-    for value in (1.0, -1.0):
-        data = np.concatenate([vectors[:3], [[value]]])
-        problem = simulate.Problem("linear", data, sizes=[1] * 4)
-        models.append(simulate.run(algorithm, problem, rounds=4, seed=4, num_runs=40_000).models[-1, :, 0])
-    guarantee = algorithm.guarantee(problem, rounds=4)
-    for delta in (0.3, 0.2, 0.1, 0.03):
-        epsilon = guarantee.epsilon(4, delta)
-        for threshold in np.linspace(-0.59, 0.59, 40):
-            for sign in (1, -1):
-                p, q = (np.mean(sign * m > sign * threshold) for m in models)
-                assert p - math.exp(epsilon) * q <= delta + 5 * math.sqrt(math.exp(2 * epsilon) / 40_000)
-                assert q - math.exp(epsilon) * p <= delta + 5 * math.sqrt(math.exp(2 * epsilon) / 40_000)
-
-
 def released(
     setting: dict[str, Any], pulls: np.ndarray, steps: np.ndarray, noises: np.ndarray, stops: range
 ) -> np.ndarray:

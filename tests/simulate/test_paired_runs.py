@@ -56,8 +56,6 @@ def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, st
     return together.diverged
 
 
-@pytest.mark.slow  # half a minute of compiling
-@pytest.mark.share(2, by_day=2)
 @pytest.mark.parametrize("name", FITTING)
 def test_bits_of_runs_alone(name: str) -> None:
     """Five runs, two pairs and one left over, are five runs alone."""
@@ -73,7 +71,6 @@ def test_others_run_alone(name: str) -> None:
     assert not loops.can_pair(SILOS.data, OTHERS[name]._rule(SILOS, 5))
 
 
-@pytest.mark.slow
 def test_one_of_two_fails() -> None:
     """A run that becomes infinite goes back by a round, and its neighbour goes on, whichever of the two it is."""
     algorithm = simulate.NoisyMinibatchSGD(

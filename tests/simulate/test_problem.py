@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from small_runs import SGD, SILOS, run
+from small_runs import LEARNT, SGD, SILOS, run
 
 pytest.importorskip("numba")
 
@@ -16,7 +16,7 @@ from hockeystick import isrl, simulate
 
 
 def test_table_has_what_the_result_has(tmp_path):
-    """The Parquet table has one row for each record and run, with loss, accuracy and epsilon, and names the algorithm."""
+    """The Parquet table has one row for each record and run, with loss, accuracy, epsilon and a learnt clip norm, and names the algorithm."""
     parquet = pytest.importorskip("pyarrow.parquet")
     result = run(SGD, num_runs=2, record_every=3)
     result.to_parquet(tmp_path / "run.parquet", delta=1e-5, test=SILOS.pooled())
@@ -29,6 +29,10 @@ def test_table_has_what_the_result_has(tmp_path):
     result.to_parquet(tmp_path / "run.parquet", models=True)
     models = parquet.read_table(tmp_path / "run.parquet")["model"].to_pylist()
     assert np.array_equal(np.array(models).reshape(result.models.shape), result.models)
+    learnt = run(LEARNT, SILOS.pooled(), num_runs=2, record_every=3)
+    learnt.to_parquet(tmp_path / "run.parquet")
+    rows = parquet.read_table(tmp_path / "run.parquet").to_pylist()
+    assert [row["clip_norm"] for row in rows] == [learnt.clip_norm[row["run"], row["round"] - 1] for row in rows]
     assert [file.name for file in tmp_path.iterdir()] == ["run.parquet"]
 
 

@@ -78,80 +78,55 @@ problem(sizes=[1, 1]) -> sizes must sum to the number of records, 3, not 2
 problem(sizes=[1.5, 1.5]) -> TypeError: sizes\[0\]
 problem(features=np.empty((0, 2)), labels=[]) -> features must have 2 axes and not be empty
 problem(features=[[1.0, math.nan]] * 3) -> features\[0, 1\] must be finite, not nan
-problem(features=[[1.0, math.inf]] * 3) -> features\[0, 1\] must be finite, not inf
 problem(features=[1.0, 2.0, 3.0]) -> features must have 2 axes
 problem(labels=[0, 1]) -> Length of labels \(2\) must match number of records \(3\)
 problem(labels=[0, 1, 2]) -> labels\[2\] must be an integer in \[0, 1\], not 2
-problem(labels=[0, 1, -1]) -> labels\[2\]
-problem(labels=[0, 1, 0.5]) -> labels\[2\]
 problem(labels=[0, 1, math.nan]) -> labels\[2\] must be finite
 problem(labels=None) -> labels must be given for loss='logistic'
-problem(loss="absolute", labels=None, feature_bound=2.0) -> labels must be given for loss='absolute'
 problem(loss="hinge", labels=[0, 2, 1], feature_bound=2.0) -> labels\[1\] must be an integer in \[0, 1\]
 problem(loss="softmax", num_classes=2, labels=[0, 1, 2]) -> labels\[2\]
 problem(loss="softmax", num_classes=1) -> num_classes
 problem(loss="network") -> hidden
 problem(loss="hinge") -> feature_bound must be given for loss='hinge'
-problem(loss="absolute") -> feature_bound must be given for loss='absolute'
 problem(loss=3) -> TypeError: loss
 problem(feature_bound=0.1) -> feature_bound must be at least the norm of every record's features
 problem(curvature=0.0) -> curvature
-weighted([0.5, 0.5]) -> weights
 weighted([0.5, 0.3, 0.1]) -> weights
-weighted([0.6, 0.6, -0.2]) -> weights
 weighted([0.5, 0.5, 0.0]) -> weights must be positive, one for each of 3 silos
 weighted([0.5, 0.3, 0.2]).pooled() -> weights must not be given for records that are pooled
 
 fedavg(learning_rate=0.0) -> learning_rate must be positive and finite, not 0.0
-fedavg(learning_rate=math.nan) -> learning_rate
 fedavg(learning_rate="0.1") -> TypeError: learning_rate
 fedavg(clip_norm=-1.0) -> clip_norm
 fedavg(clip_norm=1e-200) -> clip_norm must be at least 1.0e-138, where squares are still doubles, not 1e-200
 fedavg(noise_std=-0.1) -> noise_std must be non-negative and finite, not -0.1
-fedavg(noise_std=math.inf) -> noise_std
 fedavg(noise_std=(0.1, -0.1)) -> noise_std\[1\]
 fedavg(radius=0.0) -> radius must be positive, not 0.0
 fedavg(local_steps=0) -> local_steps
-fedavg(local_steps=-1) -> local_steps
-fedavg(local_steps=2.0) -> TypeError: local_steps
-fedavg(local_steps=True) -> TypeError: local_steps
 fedavg(schedule="linear") -> schedule must be one of
 fedavg(clipping="silo") -> clipping must be one of
 fedavg(records=5) -> TypeError: records must be Participation, not 5
 fedavg(clients=(EveryRound(),)) -> TypeError: clients must be Participation
 fedavg(dropout=-0.1) -> dropout must lie in \[0, 1\), not -0.1
 fedavg(dropout=1.0) -> dropout
-fedavg(dropout=math.nan) -> dropout
-fedavg(dropout=math.inf) -> dropout
-fedavg(dropout="0.1") -> TypeError: dropout
-fedavg(dropout=None) -> TypeError: dropout
 fedavg(client_weights="size") -> client_weights must be one of 'equal', 'records', not 'size'
 fedavg(client_weights=[0.5, 0.5]) -> TypeError: client_weights must be 'equal', 'records' or a tuple
 fedavg(client_weights=(0.5, 0.0)) -> client_weights\[1\] must be positive
-fedavg(client_weights=(0.5, math.nan)) -> client_weights\[1\]
-fedavg(client_weights=(-0.5, 1.5)) -> client_weights\[0\]
 fedavg(client_weights="records", clients=FixedSize(2)) -> unless all clients take part
 fedavg(client_weights=(1.0, 2.0), clients=Poisson(0.5)) -> clients=Poisson\(.*0.5.*\)
 fedavg(client_weights="records", dropout=0.1) -> dropout=0.1
 fedavg(client_weights=(1.0, 1.0, 6.0)).data_sensitivity(3, 3) -> num_clients must be 1 where client_weights=\(1.0, 1.0, 6.0\), not 3
 run(fedavg(client_weights=(0.5, 0.5))) -> Length of client_weights \(2\) must match number of silos \(4\)
-fedavg(client_weights=(0.5, 0.5)).guarantee(SILOS, rounds=1) -> Length of client_weights
 proximal(schedule="cyclic") -> tolerance must be 0 unless
 proximal(records=FixedSize(2)) -> tolerance must be 0 unless
-proximal(tolerance=-1.0) -> tolerance must be non-negative and finite, not -1
 
 learnt(clip_norm=math.inf) -> clip_norm must be positive and finite, not inf
-learnt(clip_norm=0.0) -> clip_norm must be at least 1.0e-138, where squares are still doubles, not 0.0
 learnt(noise_std=1.0) -> noise_std must not be given, noise_multiplier decides the noise, not 1.0
 learnt(quantile=0.0) -> quantile must lie in \(0, 1\), not 0.0
-learnt(quantile=1.0) -> quantile must lie in \(0, 1\), not 1.0
-learnt(quantile=math.nan) -> quantile must lie in \(0, 1\), not nan
 learnt(clip_rate=0.0) -> clip_rate must be positive and finite, not 0.0
-learnt(clip_rate="fast") -> TypeError: clip_rate must be a real number, not 'fast'
-learnt(noise_multiplier=-1.0) -> noise_multiplier must be positive and finite, not -1.0
 learnt(count_noise=0.4) -> count_noise must be above half the noise_multiplier \(0\.8\), not 0\.4
 learnt(records=5) -> TypeError: records must be Participation, not 5
-run(learnt()) -> for one silo, not 4; see Problem\.pooled
+run(learnt()) -> AdaptiveClippingSGD is for one silo, not 4; see Problem\.pooled
 run(learnt(records=FixedSize(101)), POOLED) -> records of silo 0 must draw at most 100, the number there is, not 101
 run(learnt(clip_norm=1e-130, noise_multiplier=1e-180, count_noise=1e-180), POOLED) -> clip_norm must leave the noise among the normal doubles, not
 run(learnt(clip_norm=1e308, noise_multiplier=1e4, count_noise=1e4), POOLED) -> clip_norm must leave the noise among the normal doubles, not 1e\+308
@@ -167,30 +142,18 @@ run(aggregator(step_factors=(1.0, 0.5), batch_size=1), rounds=3) -> rounds must 
 run(aggregator(), rounds=2) -> rounds must be at most num_silos // batch_size \(1\), not 2: each user takes part once
 
 Poisson(0.0) -> sampling_rate must lie in \(0, 1\], not 0.0
-Poisson(1.5) -> sampling_rate
-Poisson(True) -> TypeError: sampling_rate
 Poisson(0.5, expected_batch_size=0.0) -> expected_batch_size
-Poisson(0.5, expected_batch_size=math.inf) -> expected_batch_size
-Poisson(0.5, expected_batch_size="6") -> TypeError: expected_batch_size
 FixedSize(0) -> size
-FixedSize(-2) -> size
 FixedSize(2.5) -> TypeError: size
-FixedSize(True) -> TypeError: size
 FixedSize(8).draw(7, rounds=1, seed=1) -> population must draw at most 7, the number there is, not 8
 Cyclic(8).draw(7, rounds=1, seed=1) -> population must draw at most 7
 Shuffled(8).draw(7, rounds=1, seed=1) -> population must draw at most 7
 
 run(SGD, rounds=0) -> rounds
-run(SGD, rounds=-3) -> rounds
-run(SGD, rounds=2.5) -> TypeError: rounds
-run(SGD, rounds=True) -> TypeError: rounds
 run(SGD, num_runs=0) -> num_runs
-run(SGD, num_runs=1.0) -> TypeError: num_runs
 run(SGD, first_run=-1) -> first_run
 run(SGD, seed=-1) -> seed
 run(SGD, seed=2**64) -> seed
-run(SGD, seed=1.5) -> TypeError: seed
-run(SGD, seed=True) -> TypeError: seed
 run(SGD, record_every=0) -> record_every
 run(SGD, num_threads=0) -> num_threads
 run(SGD, budget=1.0) -> TypeError: budget must be a tuple \(epsilon, delta\), not 1.0
@@ -239,9 +202,6 @@ fedavg().guarantee(SILOS, rounds=6, released="all") -> released must be one of
 fedavg().guarantee(SILOS, rounds=6).epsilon(6, math.nan) -> delta must lie in \[0, 1\), not nan
 fedavg().guarantee(SILOS, rounds=6).epsilon(-1, 1e-5) -> rounds
 fedavg().guarantee(SILOS, rounds=6).epsilon(2.0, 1e-5) -> TypeError: rounds
-fedavg().guarantee(SILOS, rounds=6).epsilon(True, 1e-5) -> TypeError: rounds
-fedavg().guarantee(SILOS, rounds=6).accountant(-1, 1e-5) -> rounds
-fedavg().guarantee(SILOS, rounds=6).accountant(2.0, 1e-5) -> TypeError: rounds
 """
 TABLE = "\n".join(line for line in CALLS.splitlines() if line)
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import pickle
-import re
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,16 +131,6 @@ def test_sensitivity_is_below_its_bounds(algorithm, schedule):
     assert gap.total[-1] == pytest.approx(np.linalg.norm(here - there, axis=1), rel=1e-12)
 
 
-def test_linear_losses_attain_the_data_sensitivity():
-    """Opposite records at the clip norm move the model by exactly gamma_t every round, and the gap is their sum."""
-    problem = simulate.Problem("linear", [[3.0], [0.1]], sizes=[1, 1])
-    algorithm = simulate.NoisyFedAvg(learning_rate=0.5, local_steps=2, clip_norm=1.0, schedule="stagewise")
-    gap = simulate.sensitivity(algorithm, problem, problem.replace_record(0, [-2.0]), rounds=5, seed=1)
-    gamma = algorithm.data_sensitivity(5, 2)
-    assert gap.data[:, 0] == pytest.approx(gamma, rel=1e-12)
-    assert gap.total[:, 0] == pytest.approx(np.cumsum(gamma), rel=1e-12)
-
-
 def test_divergence_keeps_what_was_computed():
     """A run that overflows stops, with its round named; what it recorded before is kept, and other runs go on."""
     problem = simulate.Problem("quadratic", [[1.0]])
@@ -161,20 +149,6 @@ def test_divergence_keeps_what_was_computed():
     assert np.isfinite(result.models[:, ~lost]).all()
     assert np.isnan(result.models[1, lost]).all()
     assert np.isnan(result.loss()[1, lost]).all()
-
-
-@pytest.mark.slow
-def test_page_runs(capsys, tmp_path, monkeypatch):
-    """The examples of docs/simulate/simulate.md run, and the budget stops the first of them."""
-    pytest.importorskip("sklearn")
-    page = Path(__file__).parents[2] / "docs" / "simulate" / "simulate.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) >= 2
-    monkeypatch.chdir(tmp_path)  # a block writes a table
-    exec(compile("\n".join(blocks), "simulate.md", "exec"), {})  # noqa: S102, the text is ours
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0].endswith("budget")
-    assert "True" in printed
 
 
 LONG = """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import choice, count_scalar, positive_scalar, scalar
+from hockeystick._checks import choice, count_scalar, non_negative_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.federated.released_models import (
@@ -31,6 +31,7 @@ __all__ = ["Algorithm"]
 
 Records: TypeAlias = "Participation | tuple[Participation, ...]"  # a sampler of batches, or one for each silo
 Noise: TypeAlias = "float | tuple[float, ...]"  # a standard deviation, or one for each silo
+Views: TypeAlias = "dict[View, Callable[[], Guarantee]]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,21 +55,42 @@ class Algorithm:
     noise_std: Noise = 0.0
     radius: float = math.inf
 
-    _view: ClassVar[View] = "messages"  # that `_guarantee` is about
-
     def __post_init__(self) -> None:
         """Check the settings that all algorithms share."""
         self._set("learning_rate", positive_scalar("learning_rate", self.learning_rate))
         domain = (lambda x: x >= LEAST_CLIP_NORM, f"be at least {LEAST_CLIP_NORM:.1e}, where squares are still doubles")
         self._set("clip_norm", scalar("clip_norm", self.clip_norm, *domain))
         if isinstance(self.noise_std, tuple):
-            self._set("noise_std", tuple(_non_negative(f"noise_std[{i}]", x) for i, x in enumerate(self.noise_std)))
+            self._set(
+                "noise_std", tuple(non_negative_scalar(f"noise_std[{i}]", x) for i, x in enumerate(self.noise_std))
+            )
         else:
-            self._set("noise_std", _non_negative("noise_std", self.noise_std))
+            self._set("noise_std", non_negative_scalar("noise_std", self.noise_std))
         self._set("radius", scalar("radius", self.radius, lambda x: x > 0, "be positive"))
+        records = getattr(self, "records", ALL)
+        for sampler in records if isinstance(records, tuple) else (records,):
+            check_sampler("records", sampler)
+        check_sampler("clients", getattr(self, "clients", ALL))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    @property
+    def _records(self) -> Records:
+        """Whose gradients are taken: the setting of algorithms that have it, else all."""
+        records: Records = getattr(self, "records", ALL)
+        return records
+
+    @property
+    def _clients(self) -> Participation:
+        """Who takes part in a round, likewise."""
+        clients: Participation = getattr(self, "clients", ALL)
+        return clients
+
+    def _one_silo(self, problem: Problem) -> None:
+        if problem.num_silos > 1:
+            msg = f"{type(self).__name__} is for one silo, not {problem.num_silos}; see Problem.pooled"
+            raise ValueError(msg)
 
     def _noises(self, problem: Problem) -> tuple[float, ...]:
         """Return the standard deviation of each silo's noise."""
@@ -78,9 +100,8 @@ class Algorithm:
         """Return what the compiled loops are told, after checking that settings and problem fit."""
         raise NotImplementedError
 
-    def _plain_rule(
-        self, problem: Problem, rounds: int, clients: Participation, records: Records, **changes: Any
-    ) -> UpdateRule:
+    def _plain_rule(self, problem: Problem, rounds: int, **changes: Any) -> UpdateRule:
+        clients, records = self._clients, self._records
         if isinstance(clients, WithReplacement):
             msg = "clients must take part at most once in a round, not by draws with replacement"
             raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
@@ -141,11 +162,10 @@ class Algorithm:
         refusal = self._refusal(problem)
         if refusal:
             raise NoGuaranteeError(refusal)
+        views = self._views(problem, rounds) if index is None else self._views_of(index, problem, rounds)
         if released is None:
-            found = self._guarantee(problem, rounds) if index is None else self._of_record(problem, rounds, index)
-        else:
-            found = view_from(choice("released", released, VIEWS), self._views(problem, rounds, index))
-        return as_stated(found, problem)
+            return as_stated(next(iter(views.values()))(), problem)
+        return as_stated(view_from(choice("released", released, VIEWS), views), problem)
 
     def _refusal(self, problem: Problem) -> str | None:
         """Return why nothing is certified whatever the rounds, or None."""
@@ -155,39 +175,34 @@ class Algorithm:
             return "nothing is certified without noise: noise_std is 0"
         return None
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _views(self, problem: Problem, rounds: int) -> Views:
+        """Return what is proven for which views of all records, first what the algorithm is meant to release."""
         raise NotImplementedError
 
-    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
-        """Return what is proven for which views; guarantees of all records hold for each."""
-        if index is not None:
-            self._of_record(problem, rounds, index)  # says why there is none
-        return {self._view: lambda: self._guarantee(problem, rounds)}
-
-    def _of_record(self, problem: Problem, rounds: int, index: int) -> Guarantee:
-        """Return what is certified for one record, where its step is known."""
+    def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:
+        """Return what is proven of one record, where its step is known."""
         del problem, rounds
         msg = f"{type(self).__name__} has one guarantee for all records, none for index={index}"
         raise NoGuaranteeError(msg)
 
-    def _each_sum(self, problem: Problem, records: Records, clients: Participation) -> Guarantee:
+    def _each_sum(self, problem: Problem) -> Guarantee:
         """Return the guarantee of every round's sum of noisy means, who takes part being known; docs/core/federated.md has the proof.
 
         The noise of those who take part adds up: at least that of the quietest silos, and a Poisson sample may be one silo.
         """
-        if isinstance(clients, Poisson):
+        if isinstance(self._clients, Poisson):
             msg = "a Poisson sample of silos may be one, whose message is the sum"
             raise NoGuaranteeError(msg)
-        together = clients._numbers("clients", problem.num_silos)[1]
+        together = self._clients._numbers("clients", problem.num_silos)[1]
         noise = math.sqrt(math.fsum(x * x for x in sorted(self._noises(problem))[:together])) / UP
-        alone = replace(self, noise_std=noise)._each_message(problem, records)
+        alone = replace(self, noise_std=noise)._each_message(problem)
         source = f"{alone.source}, hidden by the noise of {together} messages together"
         return replace(alone, released=WORDS["every_model"], source=source)
 
-    def _each_message(self, problem: Problem, records: Records, *, local_steps: int = 1) -> Guarantee:
+    def _each_message(self, problem: Problem, *, local_steps: int = 1) -> Guarantee:
         """Return the guarantee of releasing every noisy mean of a batch's clipped gradients; every silo counts all rounds."""
         accounts = []
-        samplers = each_silo("records", records, problem)
+        samplers = each_silo("records", self._records, problem)
         for sampler, count, noise in zip(samplers, problem.sizes or (), self._noises(problem), strict=True):
             mechanism = Gaussian(noise * sampler._divisor(count) / self.clip_norm)
             try:
@@ -215,10 +230,6 @@ def _after(local_steps: int, uses: Any) -> Any:
     return lambda rounds: uses(rounds * local_steps)
 
 
-def _non_negative(name: str, value: float) -> float:
-    return scalar(name, value, lambda x: 0 <= x < math.inf, "be non-negative and finite")
-
-
 def each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:
     """Return one value for each silo, where one may be given for all."""
     if not isinstance(value, tuple):
@@ -234,12 +245,6 @@ def check_sampler(name: str, value: Any, kinds: Sequence[type] = (Participation,
     if not isinstance(value, tuple(kinds)):
         msg = f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}, not {shown(value)}"
         raise TypeError(msg)
-
-
-def check_records(value: Records) -> None:
-    """Check that a value is a sampler, or a tuple of samplers."""
-    for sampler in value if isinstance(value, tuple) else (value,):
-        check_sampler("records", sampler)
 
 
 ALL = EveryRound()

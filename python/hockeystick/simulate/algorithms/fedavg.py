@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -22,12 +21,17 @@ from hockeystick.federated.released_models import (
     Guarantee,
     NoGuaranteeError,
     SampledRounds,
-    View,
     averaged_models,
     last_averaged_model,
     smallest_of,
 )
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
+from hockeystick.simulate.algorithms.algorithm import (
+    ALL,
+    Algorithm,
+    Records,
+    Views,
+    each_silo,
+)
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
@@ -87,8 +91,6 @@ class NoisyFedAvg(Algorithm):
         self._set("local_steps", count_scalar("local_steps", self.local_steps))
         choice("schedule", self.schedule, SCHEDULES)
         choice("clipping", self.clipping, ("batch", "record"))
-        check_records(self.records)
-        check_sampler("clients", self.clients)
         self._set("dropout", scalar("dropout", self.dropout, lambda x: 0 <= x < 1, "lie in [0, 1)"))
         self._set("client_weights", checked_weights(self.client_weights))
         if self.client_weights != "equal" and not (isinstance(self.clients, EveryRound) and self.dropout == 0):
@@ -102,8 +104,6 @@ class NoisyFedAvg(Algorithm):
         return self._plain_rule(
             problem,
             rounds,
-            self.clients,
-            self.records,
             local_steps=self.local_steps,
             schedule=SCHEDULES.index(self.schedule),
             clip_batch=self.clipping == "batch",
@@ -113,14 +113,15 @@ class NoisyFedAvg(Algorithm):
         )
 
     def _alike(self, problem: Problem) -> float | None:
-        """Return how many clients of equal weight would hide one of them as well as the heaviest is hidden; None if weights are equal."""
-        return None if self.client_weights == "equal" else clients_alike(weights_of(self.client_weights, problem))
+        """Return a lower bound of how many clients of equal weight hide one of them as well as the heaviest is hidden; None if all are equal."""
+        weights = weights_of(self.client_weights, problem)
+        return None if self.client_weights == "equal" else math.fsum(weights**2) * DOWN
 
     def _settings(self, problem: Problem, smoothness: float) -> dict[str, Any]:
         clients, clip_norm, noise = problem.num_silos, self.clip_norm, self._noises(problem)[0]
         alike = self._alike(problem)
         if alike is not None:  # one client, whose moves and noise are those of the heaviest in the mean
-            share = largest_share(weights_of(self.client_weights, problem))
+            share = UP / math.fsum(weights_of(self.client_weights, problem))  # of the heaviest
             clients, clip_norm, noise = 1, clip_norm * share * UP, noise * share * math.sqrt(alike) * DOWN * DOWN
         return {
             "local_steps": self.local_steps,
@@ -209,11 +210,9 @@ class NoisyFedAvg(Algorithm):
             raise NoGuaranteeError(msg)
         return self._noises(problem)[0]
 
-    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
-        if index is not None:
-            self._of_record(problem, rounds, index)
+    def _views(self, problem: Problem, rounds: int) -> Views:
         return {
-            "last_model": lambda: self._guarantee(problem, rounds),
+            "last_model": lambda: self._last_model(problem, rounds),
             "every_model": lambda: self._each_model(problem, rounds),
             "messages": lambda: self._each_upload(problem, rounds),
         }
@@ -223,7 +222,7 @@ class NoisyFedAvg(Algorithm):
         samplers = self.records if isinstance(self.records, tuple) else (self.records,)
         return any(isinstance(sampler, Poisson) for sampler in samplers)
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _last_model(self, problem: Problem, rounds: int) -> Guarantee:
         each = self._each_model(problem, rounds)
         if problem.smoothness is None or self._poisson_batches() or self.dropout > 0:
             return each  # the bounds of the last model alone are for rounds whose noise is the same
@@ -248,12 +247,8 @@ class NoisyFedAvg(Algorithm):
         rate = size / problem.num_silos * self._use(problem) * UP
         deviation = self._noises(problem)[0] / math.sqrt(size)
         shift = float(self.data_sensitivity(1, size)[0]) / deviation * UP
-        expansion = self._expansion(smoothness) * UP
+        expansion = float(np.max(model_sensitivity(self._steps(1), smoothness=smoothness, prox=self._pull()))) * UP
         return SampledRounds(shift, rate, expansion, 2 * self.radius / deviation * UP) if rate < 1 else None
-
-    def _expansion(self, smoothness: float) -> float:
-        """Return the Lipschitz constant of a round's map, which is the same for all rounds."""
-        return float(np.max(model_sensitivity(self._steps(1), smoothness=smoothness, prox=self._pull())))
 
     def _use(self, problem: Problem) -> float:
         """Return a bound of the probability that a record is in one of a round's batches, for the worst client."""
@@ -281,16 +276,6 @@ def weights_of(value: ClientWeights, problem: Problem) -> Array:
         return np.ones(problem.num_silos)
     weights = problem.sizes if value == "records" else each_silo("client_weights", value, problem)
     return np.array(weights, dtype=float) / max(weights or ())
-
-
-def clients_alike(weights: Array) -> float:
-    """Return a lower bound of how many clients of equal weight would hide one of them as well as the heaviest is hidden."""
-    return math.fsum(weights**2) * DOWN
-
-
-def largest_share(weights: Array) -> float:
-    """Return an upper bound of the heaviest client's share of the mean."""
-    return UP / math.fsum(weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,11 +360,11 @@ class NoisyFedProx(NoisyFedAvg):
             raise NoGuaranteeError(msg)
         return super().data_sensitivity(rounds, num_clients)
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _last_model(self, problem: Problem, rounds: int) -> Guarantee:
         if self.tolerance > 0:
             return self._each_model(problem, rounds)
         self.data_sensitivity(1, 1)  # refuses large steps
         if problem.smoothness is not None and problem.smoothness >= self.prox:
             msg = f"prox must be larger than the smoothness ({problem.smoothness}), not {self.prox}"
             raise NoGuaranteeError(msg)
-        return super()._guarantee(problem, rounds)
+        return super()._last_model(problem, rounds)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from hockeystick._checks import boolean_scalar
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.correlated_noise.sensitivity import cyclic_squares
-from hockeystick.federated.released_models import Guarantee, NoGuaranteeError, View
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
+from hockeystick.federated.released_models import Guarantee, NoGuaranteeError
+from hockeystick.simulate.algorithms.algorithm import Algorithm, Views, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import Cyclic, Shuffled
 from hockeystick.simulate.running.rule import TREE, UpdateRule
@@ -62,11 +61,9 @@ class TreeFTRL(Algorithm):
         self._set("restart", boolean_scalar("restart", self.restart))
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
-        if problem.num_silos > 1:
-            msg = f"tree noise is for one silo, not {problem.num_silos}; see Problem.pooled"
-            raise ValueError(msg)
+        self._one_silo(problem)
         parts, left = divmod(problem.num_records, self.records.size)
-        rule = self._plain_rule(problem, rounds, ALL, self.records)
+        rule = self._plain_rule(problem, rounds)
         if left and isinstance(self.records, Cyclic):
             msg = (
                 f"records must draw a divisor of the number of records ({problem.num_records}), not {self.records.size}"
@@ -79,9 +76,10 @@ class TreeFTRL(Algorithm):
             tree_rounds=parts if self.restart else rounds,
         )
 
-    _view: ClassVar[View] = "every_model"
+    def _views(self, problem: Problem, rounds: int) -> Views:
+        return {"every_model": lambda: self._every_model(problem, rounds)}
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _every_model(self, problem: Problem, rounds: int) -> Guarantee:
         parts = problem.num_records // self.records.size
         if not self.restart and rounds > parts and isinstance(self.records, Shuffled):
             msg = "one tree over several passes in random orders is not covered; use Cyclic, or restart"

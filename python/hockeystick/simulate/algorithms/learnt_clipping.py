@@ -12,7 +12,7 @@ from hockeystick._checks import positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.federated.released_models import Guarantee, NoGuaranteeError, by_composition
 from hockeystick.mechanisms import Gaussian
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Views, check_sampler
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import Participation
 from hockeystick.simulate.running.rule import UpdateRule
@@ -94,9 +94,7 @@ class AdaptiveClippingSGD(Algorithm):
         check_sampler("records", self.records)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
-        if problem.num_silos > 1:
-            msg = f"a clip norm is learnt for one silo, not {problem.num_silos}; see Problem.pooled"
-            raise ValueError(msg)
+        self._one_silo(problem)
         divisor = self.records._divisor(problem.num_records)
         scale = adaptive_clipping_noise(self.noise_multiplier, self.count_noise) / divisor * UP
         noise = scale * self.clip_norm
@@ -106,8 +104,6 @@ class AdaptiveClippingSGD(Algorithm):
         return self._plain_rule(
             problem,
             rounds,
-            ALL,
-            self.records,
             noise_scales=np.array([scale]),
             quantile=self.quantile,
             clip_rate=self.clip_rate,
@@ -118,8 +114,11 @@ class AdaptiveClippingSGD(Algorithm):
         del problem
         return None
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
+        return {"messages": lambda: self._messages(problem)}
+
+    def _messages(self, problem: Problem) -> Guarantee:
         step = Gaussian(self.noise_multiplier)
         try:
             account = self.records._account(step, problem.num_records)

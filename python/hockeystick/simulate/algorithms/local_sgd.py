@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._checks import count_scalar
-from hockeystick.federated.released_models import Guarantee
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, check_sampler
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Views
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import FixedSize, Participation
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
@@ -54,7 +53,10 @@ class LocalSGD(Algorithm):
         """Check the settings."""
         super().__post_init__()
         self._set("local_steps", count_scalar("local_steps", self.local_steps))
-        check_sampler("clients", self.clients)
+
+    @property
+    def _records(self) -> Participation:
+        return FixedSize(1)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         noises = self._noises(problem)
@@ -64,14 +66,12 @@ class LocalSGD(Algorithm):
         return self._plain_rule(
             problem,
             rounds,
-            self.clients,
-            FixedSize(1),
             local_steps=self.local_steps,
             step_noise=noises[0],
             noise_scales=np.zeros(problem.num_silos),
             server=AVERAGE,
         )
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
-        return self._each_message(problem, FixedSize(1), local_steps=self.local_steps)
+        return {"messages": lambda: self._each_message(problem, local_steps=self.local_steps)}

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick._checks import count_scalar, non_negative_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
-from hockeystick.federated.released_models import Guarantee, NoGuaranteeError, View
+from hockeystick.federated.released_models import Guarantee, NoGuaranteeError
 from hockeystick.isrl import shuffled_mb_sgd_epsilon, vector_sum_epsilon
 from hockeystick.mechanisms import Gaussian
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, check_records, check_sampler, each_silo
+from hockeystick.simulate.algorithms.algorithm import (
+    ALL,
+    Algorithm,
+    Records,
+    Views,
+    each_silo,
+)
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson, WithReplacement
 from hockeystick.simulate.running.rule import ACCELERATED, MEAN, UpdateRule
@@ -63,13 +69,13 @@ class BinomialNoise:
         return {"protocol_levels": self.levels, "protocol_bits": self.bits, "protocol_rate": self.probability}
 
 
-def guarantee_of_sums(problem: Problem, protocol: BinomialNoise, records: Records, clients: Participation) -> Guarantee:
+def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: BinomialNoise) -> Guarantee:
     """Return the guarantee of all sums that the server learns from the shuffler, for one record replaced.
 
     Bits are shuffled coordinate by coordinate, so that a round shows the sum of all messages. That needs the same weight for every
     message, and a number of messages that is known.
     """
-    samplers = each_silo("records", records, problem)
+    clients, samplers = algorithm._clients, each_silo("records", algorithm._records, problem)
     if any(isinstance(sampler, (Poisson, WithReplacement)) for sampler in (*samplers, clients)):
         msg = "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
         raise NoGuaranteeError(msg)
@@ -148,22 +154,18 @@ class ShuffledMinibatchSGD(Algorithm):
         """Check the settings."""
         super().__post_init__()
         positive_scalar("clip_norm", self.clip_norm)
-        check_records(self.records)
-        check_sampler("clients", self.clients)
         check_protocol(self.protocol, self.noise_std)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
-        return self._plain_rule(problem, rounds, self.clients, self.records, release=MEAN, **self.protocol._changes())
+        return self._plain_rule(problem, rounds, release=MEAN, **self.protocol._changes())
 
     def _refusal(self, problem: Problem) -> str | None:
         del problem
         return None
 
-    _view: ClassVar[View] = "shuffled_messages"
-
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
-        return guarantee_of_sums(problem, self.protocol, self.records, self.clients)
+        return {"shuffled_messages": lambda: guarantee_of_sums(self, problem, self.protocol)}
 
 
 def guarantee_of_shuffled(algorithm: NoisyMinibatchSGD, problem: Problem, alone: Guarantee) -> Guarantee:
@@ -192,6 +194,14 @@ def guarantee_of_shuffled(algorithm: NoisyMinibatchSGD, problem: Problem, alone:
 
     unseen = f"{released}, but not which silos take part"
     return Guarantee("replace", unseen, "isrl.shuffled_mb_sgd_epsilon", epsilon)
+
+
+def _views_of_sums(algorithm: NoisyMinibatchSGD | AcceleratedMinibatchSGD, problem: Problem) -> Views:
+    """Return what is proven where the server adds up messages and releases models."""
+    return {
+        "messages": lambda: algorithm._each_message(problem),
+        "every_model": lambda: algorithm._each_sum(problem),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,8 +245,6 @@ class NoisyMinibatchSGD(Algorithm):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        check_records(self.records)
-        check_sampler("clients", self.clients)
         decay = scalar(
             "strong_convexity",
             self.strong_convexity,
@@ -247,23 +255,14 @@ class NoisyMinibatchSGD(Algorithm):
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         decay = 1.0 - self.strong_convexity * self.learning_rate
-        return self._plain_rule(problem, rounds, self.clients, self.records, release=MEAN, mean_decay=decay)
+        return self._plain_rule(problem, rounds, release=MEAN, mean_decay=decay)
 
-    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
-        if index is not None:
-            self._of_record(problem, rounds, index)
-        views: dict[View, Callable[[], Guarantee]] = {
-            "messages": lambda: self._each_message(problem, self.records),
-            "every_model": lambda: self._each_sum(problem, self.records, self.clients),
-        }
-        if self.shuffled:
-            views["shuffled_messages"] = lambda: self._guarantee(problem, rounds)
-        return views
-
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
-        alone = self._each_message(problem, self.records)
-        return guarantee_of_shuffled(self, problem, alone) if self.shuffled else alone
+        shuffled: Views = {
+            "shuffled_messages": lambda: guarantee_of_shuffled(self, problem, self._each_message(problem))
+        }
+        return (shuffled if self.shuffled else {}) | _views_of_sums(self, problem)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,11 +312,8 @@ class AcceleratedMinibatchSGD(Algorithm):
             msg = f"learning_rate must not be given, scale decides the steps, not {self.learning_rate}"
             raise ValueError(msg)
         self._set("scale", positive_scalar("scale", self.scale))
-        check_records(self.records)
-        check_sampler("clients", self.clients)
         for name in ("strong_convexity", "regularization"):
-            value = scalar(name, getattr(self, name), lambda x: 0 <= x < math.inf, "be non-negative and finite")
-            self._set(name, value)
+            self._set(name, non_negative_scalar(name, getattr(self, name)))
         if self.protocol is not None:
             positive_scalar("clip_norm", self.clip_norm)
             check_protocol(self.protocol, self.noise_std)
@@ -333,8 +329,6 @@ class AcceleratedMinibatchSGD(Algorithm):
         return self._plain_rule(
             problem,
             rounds,
-            self.clients,
-            self.records,
             server=ACCELERATED,
             strong_convexity=self.strong_convexity,
             regularization=self.regularization,
@@ -343,17 +337,12 @@ class AcceleratedMinibatchSGD(Algorithm):
             **(self.protocol._changes() if self.protocol else {}),
         )
 
-    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
-        views = super()._views(problem, rounds, index)
-        if self.protocol:
-            return {"shuffled_messages": views["messages"]}
-        return views | {"every_model": lambda: self._each_sum(problem, self.records, self.clients)}
-
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
-        if self.protocol:
-            return guarantee_of_sums(problem, self.protocol, self.records, self.clients)
-        return self._each_message(problem, self.records)
+        protocol = self.protocol
+        if protocol is None:
+            return _views_of_sums(self, problem)
+        return {"shuffled_messages": lambda: guarantee_of_sums(self, problem, protocol)}
 
 
 @dataclass(frozen=True, kw_only=True)

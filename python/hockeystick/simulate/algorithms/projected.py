@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,9 +23,9 @@ from hockeystick.federated.released_models import (
 from hockeystick.last_iterate import best as smallest_bound
 from hockeystick.mechanisms import Gaussian, Laplace
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
+from hockeystick.simulate.algorithms.algorithm import Algorithm, Views
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.participation import Cyclic
+from hockeystick.simulate.running.participation import Cyclic, Participation
 from hockeystick.simulate.running.rule import GAUSSIAN, LAPLACE, LAST, STOPPED, UpdateRule
 
 __all__ = ["ProjectedNoisySGD"]
@@ -75,24 +74,18 @@ class ProjectedNoisySGD(Algorithm):
         choice("noise", self.noise, ("gaussian", "laplace"))
         self._set("random_stop", boolean_scalar("random_stop", self.random_stop))
 
+    @property
+    def _records(self) -> Participation:
+        return Cyclic(1)
+
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
-        if problem.num_silos > 1:
-            msg = f"projected SGD is for one silo, not {problem.num_silos}; see Problem.pooled"
-            raise ValueError(msg)
+        self._one_silo(problem)
         return self._plain_rule(
             problem,
             rounds,
-            ALL,
-            Cyclic(1),
             noise=LAPLACE if self.noise == "laplace" else GAUSSIAN,
             release=STOPPED if self.random_stop else LAST,
         )
-
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
-        if self.random_stop and rounds <= problem.num_records:
-            self._mechanism(problem)
-            return self._one_model(problem, rounds, None)
-        return self._every_model(problem)
 
     def _mechanism(self, problem: Problem) -> Mechanism:
         """Return what a step leaks."""
@@ -109,14 +102,18 @@ class ProjectedNoisySGD(Algorithm):
             "Accountant; each record is used once in a pass (last_iterate.best for what later rounds hide)",
         )
 
-    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
+    def _views(self, problem: Problem, rounds: int) -> Views:
+        self._mechanism(problem)
+        one: Views = {"random_model": lambda: self._one_model(problem, rounds, None)}
+        stops = self.random_stop and rounds <= problem.num_records
+        return (one if stops else {}) | {"every_model": lambda: self._every_model(problem)}
+
+    def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:
         one: View = "random_model" if self.random_stop else "last_model"
-        views: dict[View, Callable[[], Guarantee]] = {}
-        if index is not None:
-            views[one] = lambda: self._of_record(problem, rounds, index)
-        elif self.random_stop and rounds <= problem.num_records:
-            views[one] = lambda: self._one_model(problem, rounds, None)
-        return views | {"every_model": lambda: self._every_model(problem)}
+        return {
+            one: lambda: self._of_record(problem, rounds, index),
+            "every_model": lambda: self._every_model(problem),
+        }
 
     def _of_record(self, problem: Problem, rounds: int, index: int) -> Guarantee:
         index = count_scalar("index", index)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,9 +23,9 @@ from hockeystick.federated.released_models import (
     smallest_epsilon,
 )
 from hockeystick.mechanisms import Gaussian
-from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm
+from hockeystick.simulate.algorithms.algorithm import Algorithm, Views
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.participation import Shuffled
+from hockeystick.simulate.running.participation import Participation, Shuffled
 from hockeystick.simulate.running.rule import LAST, STOPPED, UpdateRule
 
 __all__ = ["TrustedAggregator"]
@@ -85,6 +84,10 @@ class TrustedAggregator(Algorithm):
             msg = f"suffix must be 1 without a random stop, not {self.suffix}"
             raise ValueError(msg)
 
+    @property
+    def _clients(self) -> Participation:
+        return Shuffled(self.batch_size)
+
     def _factors(self, name: str, rounds: int) -> Array:
         """Return the factors of the rounds."""
         factors = getattr(self, name) or (1.0,) * rounds
@@ -98,8 +101,6 @@ class TrustedAggregator(Algorithm):
         rule = self._plain_rule(
             problem,
             rounds,
-            Shuffled(self.batch_size),
-            ALL,
             step_factors=self._factors("step_factors", rounds) if self.step_factors else np.ones(1),
             noise_factors=self._factors("noise_factors", rounds) if self.noise_factors else np.ones(1),
             release=STOPPED if self.random_stop else LAST,
@@ -110,7 +111,7 @@ class TrustedAggregator(Algorithm):
             raise ValueError(msg)
         return rule
 
-    def _guarantee(self, problem: Problem, rounds: int) -> Guarantee:
+    def _one_model(self, problem: Problem, rounds: int) -> Guarantee:
         inactive = problem.lipschitz is not None and problem.lipschitz <= self.clip_norm
         if self.random_stop or self.step_factors or self.noise_factors:
             return self._by_rounds(problem, rounds, convex=problem.convex and inactive)
@@ -145,12 +146,10 @@ class TrustedAggregator(Algorithm):
             lambda t, delta: smallest_epsilon(lambda eps: delta_of(eps, t), delta),
         )
 
-    def _views(self, problem: Problem, rounds: int, index: int | None) -> dict[View, Callable[[], Guarantee]]:
-        if index is not None:
-            self._of_record(problem, rounds, index)
+    def _views(self, problem: Problem, rounds: int) -> Views:
         one: View = "random_model" if self.random_stop else "last_model"
         return {
-            one: lambda: self._guarantee(problem, rounds),
+            one: lambda: self._one_model(problem, rounds),
             "every_model": lambda: self._every_model(problem, rounds),
         }
 

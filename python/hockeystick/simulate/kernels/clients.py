@@ -6,62 +6,71 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hockeystick.simulate.kernels import inlined, kernel, losses, streams
-from hockeystick.simulate.kernels.intrinsics import LANES, without_refcount
-from hockeystick.simulate.running.rule import LAPLACE
+from hockeystick._checks import Array
+from hockeystick.simulate.kernels import inlined, kernel, losses, spliced, streams
+from hockeystick.simulate.kernels.intrinsics import LANES
+from hockeystick.simulate.running.rule import LAPLACE, LEAST_CLIP_NORM, Data, UpdateRule
 
 CONSTANT, CYCLIC, STAGEWISE, CONTINUOUS = range(4)  # step sizes
+SMALLEST_NORMAL = 2.0**-1022  # of noise, which rounding would change below
 
 
 class Work(NamedTuple):
-    """Room for one thread's intermediate results."""
+    """Room for one thread's intermediate results in one or two runs at once; of two, all vectors are rows of matrices."""
 
-    stream: np.ndarray
-    chosen: np.ndarray
-    order: np.ndarray  # the identity between draws
-    units: np.ndarray
-    gradient: np.ndarray
-    record: np.ndarray
-    message: np.ndarray
-    factors: np.ndarray  # of the records in a batch
-    errors: np.ndarray  # of the logits of eight records
-
-
-@kernel
-def workspace_size(data, rule, dimension):
-    """Return how many integers and floats a workspace needs, the size of the largest silo, and the most draws of a batch.
-
-    Draws with replacement may be more than the records that there are.
-    """
-    largest, most = 0, 0
-    for i in range(data.offsets.size - 1):
-        largest = max(largest, data.offsets[i + 1] - data.offsets[i])
-        most = max(most, rule.record_sizes[i])
-    most = max(most, largest) + LANES  # products take eight records at once
-    return largest + most, data.hidden + data.outputs + 3 * dimension + most + LANES * (data.outputs + 2), largest, most
+    stream: NDArray[np.uint64]
+    clients: NDArray[np.int64]  # who takes part
+    client_order: NDArray[np.int64]  # the identity between draws
+    records: NDArray[np.int64]  # a batch
+    record_order: NDArray[np.int64]
+    runs: NDArray[np.int64]  # which runs they are
+    at: Array  # the models that clients see
+    messages: Array
+    gradients: Array
+    totals: Array  # of the messages
+    before: Array  # the iterates before a round
+    factors: Array  # of the records in a batch
+    record: Array  # its gradient
+    units: Array
+    errors: Array  # of the logits of eight records
+    noise: Array  # of a clip norm that is learnt, and of the gradients
 
 
-@kernel
-def allocate(data, rule, dimension):
-    """Return what a workspace is laid out in: the state of a stream, integers and floats."""
-    integers, floats, _, _ = workspace_size(data, rule, dimension)
-    return np.zeros(streams.STATE_WORDS, np.uint64), np.empty(integers, np.int64), np.empty(floats)
+class Progress(NamedTuple):
+    """What the loops read and write of some runs, which are rows."""
+
+    first_run: int
+    states: Array
+    clip_norms: Array  # after each round, where they are learnt
+    failed: NDArray[np.int64]  # in which round, from 1, a run became non-finite
+    sent: Array  # by each client, where threads share those of one run
 
 
-@inlined
-def workspace(data, rule, dimension, memory):
-    """Lay out a workspace in what was allocated, which the caller owns."""
-    _, _, largest, most = workspace_size(data, rule, dimension)
-    rng_state, integers, floats = without_refcount(memory)
-    order = integers[:largest]
-    for i in range(largest):
-        order[i] = i
-    gradient, record = floats[:dimension], floats[dimension : 2 * dimension]
-    message = floats[2 * dimension : 3 * dimension]
-    factors, rest = floats[3 * dimension : 3 * dimension + most], floats[3 * dimension + most :]
-    units, errors = rest[: data.hidden + data.outputs], rest[data.hidden + data.outputs :]
-    return Work(rng_state, integers[largest:], order, units, gradient, record, message, factors, errors)
+def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int) -> Work:
+    """Make room. Draws with replacement may be more than the records that there are, and products take eight records at once."""
+    silos, largest = data.offsets.size - 1, int(np.diff(data.offsets).max())
+    most = max(largest, int(rule.record_sizes.max())) + LANES
+    at, messages, gradients, totals, before = np.empty((5, runs, dimension))
+    return Work(
+        stream=np.zeros(streams.STATE_WORDS, np.uint64),
+        clients=np.empty(silos, np.int64),
+        client_order=np.arange(silos),
+        records=np.empty(most, np.int64),
+        record_order=np.arange(largest),
+        runs=np.empty(runs, np.int64),
+        at=at,
+        messages=messages,
+        gradients=gradients,
+        totals=totals,
+        before=before,
+        factors=np.empty((runs, most)),
+        record=np.empty(dimension),
+        units=np.empty(data.hidden + data.outputs),
+        errors=np.empty(LANES * (data.outputs + 2)),
+        noise=np.empty(dimension + 1),
+    )
 
 
 @inlined
@@ -70,7 +79,7 @@ def of_round(factors, rnd):
     return factors[min(rnd, factors.size - 1)]
 
 
-@inlined
+@spliced
 def step_size(rule, rnd, step):
     """Return the step size of a local step of a round, both from 0."""
     if rule.schedule == CYCLIC:
@@ -83,20 +92,13 @@ def step_size(rule, rnd, step):
 
 
 @inlined
-def clipping(norm, clip_norm):
-    """Return min(1, clip_norm/norm), the factor with which a vector of this norm is clipped."""
-    return clip_norm / norm if norm > clip_norm else 1.0
-
-
-@inlined
 def clip(vector, clip_norm):
     """Clip a vector; one whose norm overflows becomes 0, since a model that is not finite would tell of the record."""
     norm = math.sqrt(losses.dot(vector, vector))
     if math.isfinite(norm) or clip_norm == math.inf:
-        losses.scale(clipping(norm, clip_norm), vector)
+        losses.scale(losses.clipping(norm, clip_norm), vector)
     else:
-        for j in range(vector.size):
-            vector[j] = 0.0
+        losses.fill(0.0, vector)
 
 
 @kernel
@@ -119,11 +121,11 @@ def encode_vector(stream, vector, bound, levels, bits, rate):
         vector[j] = encode(stream, vector[j] + bound, 2.0 * bound, levels, bits, rate) - bound
 
 
-@kernel
-def _add_any(data, rule, w, first, client, chosen, weight, clip_norm, work, out):
+@spliced
+def _add_any(data, rule, w, client, count, weight, clip_norm, work, out):
     """Add the clipped gradients of records, weighted as their silo, encoded if there is a protocol."""
-    for i in chosen:
-        losses.gradient(data, w, first + i, work.units, work.record)
+    for i in work.records[:count]:
+        losses.gradient(data, w, data.offsets[client] + i, work.units, work.record)
         losses.scale(data.factors[client], work.record)
         clip(work.record, clip_norm)
         if rule.protocol_levels > 0:
@@ -133,34 +135,38 @@ def _add_any(data, rule, w, first, client, chosen, weight, clip_norm, work, out)
         losses.add(weight, work.record, out)
 
 
-@inlined
+@spliced
 def draw_batch(data, rule, client, index, run, seed, work):
-    """Draw batch number `index` of a client into `work.chosen`; return its size."""
+    """Draw batch number `index` of a client; return its size."""
     population = data.offsets[client + 1] - data.offsets[client]
     kind, size, rate = rule.record_samplers[client], rule.record_sizes[client], rule.record_rates[client]
-    stream, order, out = work.stream, work.order, work.chosen
-    return streams.draw(stream, seed, streams.RECORDS, run, client, index, kind, size, rate, population, order, out)
+    order, out = work.record_order, work.records
+    return streams.draw(
+        work.stream, seed, streams.RECORDS, run, client, index, kind, size, rate, population, order, out
+    )
 
 
-@inlined
-def batch_gradient(data, rule, w, client, index, run, seed, work, out):
-    """Write the mean of the clipped gradients of batch number `index`."""
+@spliced
+def batch_gradients(data, rule, runs, client, index, seed, work):
+    """Write the means of the clipped gradients of batch number `index`, at the models in the messages' place."""
+    run, w, out = work.runs[0], work.messages[0], work.gradients[0]
     count = draw_batch(data, rule, client, index, run, seed, work)
     weight = 1.0 / rule.record_divisors[client]
     clip_norm = math.inf if rule.clip_batch else rule.clip_norm
-    chosen = work.chosen[:count]
-    for j in range(out.size):
-        out[j] = 0.0
+    for r in range(runs):
+        losses.fill(0.0, work.gradients[r])
     if losses.is_linear(data.kind) and rule.protocol_levels == 0:
-        losses.add_linear(data, w, client, work.chosen, count, weight, clip_norm, work.factors, out)
+        at, factors, outs = work.messages, work.factors, work.gradients
+        losses.add_linear(data, at, runs, client, work.records, count, weight, clip_norm, factors, outs)
     elif data.kind == losses.SOFTMAX and rule.protocol_levels == 0 and data.features.shape[1] >= LANES:
-        losses.add_softmax(data, w, client, work.chosen, count, weight, clip_norm, work.errors, out)
+        losses.add_softmax(data, w, client, work.records, count, weight, clip_norm, work.errors, out)
     else:
         if rule.protocol_levels > 0:
             streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
-        _add_any(data, rule, w, data.offsets[client], client, chosen, weight, clip_norm, work, out)
+        _add_any(data, rule, w, client, count, weight, clip_norm, work, out)
     if rule.clip_batch:
-        clip(out, rule.clip_norm)
+        for r in range(runs):
+            clip(work.gradients[r], rule.clip_norm)
 
 
 @inlined
@@ -182,44 +188,80 @@ def keep_within(reach, at, room_for_move, model):
         model[j] = at[j] + room_for_move[j]
 
 
-@inlined
-def move(rule, at, client, rnd, step, run, seed, work, out):
-    """Take a local step by `work.gradient`, or send this; return whether there may be another step."""
+@spliced
+def move(rule, r, client, rnd, step, seed, work):
+    """Take a local step by a run's gradient, or send this; return whether there may be another step."""
+    at, gradient, out = work.at[r], work.gradients[r], work.messages[r]
     if rule.local_steps == 0:
-        losses.copy(work.gradient, out)
+        losses.copy(gradient, out)
         return False
     if rule.step_noise > 0.0:
-        streams.start(work.stream, seed, streams.STEP_NOISE, run, rnd, client, step)
-        streams.add_normals(work.stream, rule.step_noise, work.gradient)
-    if rule.tolerance > 0.0 and residual(rule.prox, work.gradient, at, out) <= rule.tolerance:
+        streams.start(work.stream, seed, streams.STEP_NOISE, work.runs[r], rnd, client, step)
+        streams.add_normals(work.stream, rule.step_noise, gradient)
+    if rule.tolerance > 0.0 and residual(rule.prox, gradient, at, out) <= rule.tolerance:
         return False
     rate = step_size(rule, rnd, step)
     for j in range(out.size):
-        out[j] -= rate * (work.gradient[j] + rule.prox * (out[j] - at[j]))
+        out[j] -= rate * (gradient[j] + rule.prox * (out[j] - at[j]))
     return True
 
 
-@inlined
-def seal(rule, at, client, rnd, run, seed, work, out):
+@spliced
+def seal(rule, r, client, rnd, seed, work):
     """Turn what a client computed into what it sends: within reach, and noisy."""
+    out = work.messages[r]
     if rule.reach < math.inf:
-        keep_within(rule.reach, at, work.gradient, out)
+        keep_within(rule.reach, work.at[r], work.gradients[r], out)
     scale = rule.noise_scales[client] * of_round(rule.noise_factors, rnd)
     if scale > 0.0:
-        streams.start(work.stream, seed, streams.NOISE, run, rnd, client, 0)
+        streams.start(work.stream, seed, streams.NOISE, work.runs[r], rnd, client, 0)
         if rule.noise == LAPLACE:
             streams.add_laplace(work.stream, scale, out)
         else:
             streams.add_normals(work.stream, scale, out)
 
 
-@inlined
-def message(data, rule, at, client, rnd, run, seed, work, out):
-    """Write what a client sends after seeing the model `at`: a noisy gradient or, after local steps, a noisy model."""
-    losses.copy(at, out)
-    for step in range(max(rule.local_steps, 1)):
-        index = rnd * max(rule.local_steps, 1) + step
-        batch_gradient(data, rule, out, client, index, run, seed, work, work.gradient)
-        if not move(rule, at, client, rnd, step, run, seed, work, out):
-            break
-    seal(rule, at, client, rnd, run, seed, work, out)
+@spliced
+def write_messages(data, rule, runs, client, rnd, seed, work):
+    """Write what a client sends in each run after seeing its model: a noisy gradient or, after local steps, a noisy model."""
+    for r in range(runs):
+        losses.copy(work.at[r], work.messages[r])
+    more, step = True, 0
+    while more and step < max(rule.local_steps, 1):
+        batch_gradients(data, rule, runs, client, rnd * max(rule.local_steps, 1) + step, seed, work)
+        for r in range(runs):
+            more = move(rule, r, client, rnd, step, seed, work)
+        step += 1
+    for r in range(runs):
+        seal(rule, r, client, rnd, seed, work)
+
+
+# A clip norm that is learnt: a round releases a noisy mean of clipped gradients, and a noisy count of those that were not clipped
+
+
+@spliced
+def release(data, rule, clip_norms, rnd, seed, work):
+    """Write the noisy mean of a batch's clipped gradients to the totals, and the next clip norm; return whether this can be used.
+
+    The clip norm follows the noisy share of the gradients that are no longer than it. Mean and share are parts of one Gaussian release, whose
+    noise is one vector. As in `clip`, a gradient whose norm overflows becomes 0, and counts as clipped.
+    """
+    clip_norm = rule.clip_norm if rnd == 0 else clip_norms[rnd - 1]
+    run, mean, noise, divisor, below = work.runs[0], work.totals[0], work.noise, rule.record_divisors[0], 0.0
+    count = draw_batch(data, rule, 0, rnd, run, seed, work)
+    for i in work.records[:count]:
+        losses.gradient(data, work.at[0], i, work.units, work.record)
+        if math.sqrt(losses.dot(work.record, work.record)) <= clip_norm:
+            below += 0.5
+        else:
+            below -= 0.5
+            clip(work.record, clip_norm)
+        losses.add(1.0 / divisor, work.record, mean)
+    losses.fill(0.0, noise)
+    streams.start(work.stream, seed, streams.NOISE, run, rnd, 0, 0)
+    streams.add_normals(work.stream, 1.0, noise)
+    losses.add(clip_norm * rule.noise_scales[0], noise[: mean.size], mean)
+    share = 0.5 + (below + rule.count_noise * noise[mean.size]) / divisor
+    clip_norm *= math.exp(-rule.clip_rate * (share - rule.quantile))
+    clip_norms[rnd] = clip_norm
+    return LEAST_CLIP_NORM <= clip_norm < math.inf and clip_norm * rule.noise_scales[0] >= SMALLEST_NORMAL

@@ -15,12 +15,14 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, models, register_model
 
 from hockeystick.simulate.kernels import intrinsic
 
 LANES = 8
 
-_DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
+_DOUBLE, _WORD, _BYTES = ir.DoubleType(), ir.IntType(64), ir.IntType(8).as_pointer()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 # A product and a sum are one instruction where the processor has it.
 _FUSED = ("contract",)
@@ -104,8 +106,12 @@ def _row_starts(builder: Any, matrix: Any, rows: Any) -> list[Any]:
     return [builder.gep(matrix.data, [builder.mul(number, length)]) for number in numbers]
 
 
-def _arrays(context, builder, signature, arguments):
-    return [context.make_array(t)(context, builder, a) for t, a in zip(signature.args, arguments, strict=True)]
+def _arrays(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """Return an array, or those of a tuple, as structures with the fields `data` and `shape`."""
+    if isinstance(kind, types.BaseTuple):
+        parts = zip(iter(kind), cgutils.unpack_tuple(builder, value, len(kind)), strict=True)  # type: ignore[call-overload]
+        return [array for part in parts for array in _arrays(context, builder, *part)]
+    return [context.make_array(kind)(context, builder, value)]
 
 
 def _write_dots(builder: Any, matrix: Any, rows: Any, vectors: list[Any], outs: list[Any]) -> None:
@@ -146,101 +152,105 @@ def _add_rows(builder: Any, factors: list[Any], matrix: Any, rows: Any, outs: li
 
 
 @intrinsic
-def dot_eight(typing_context, matrix, rows, vector, out):  # noqa: ARG001
-    """Write the inner products of eight rows of a matrix with a vector."""
-    _contiguous(matrix, rows, vector, out)
+def dot_eight(typing_context, matrix, rows, vectors, outs):  # noqa: ARG001
+    """Write the inner products of eight rows of a matrix with each vector of a tuple."""
+    _contiguous(matrix, rows, *vectors, *outs)
 
     def generate(context, builder, signature, arguments):
-        m, k, v, o = _arrays(context, builder, signature, arguments)
-        _write_dots(builder, m, k, [v], [o])
+        (m,), (k,), v, o = (_arrays(context, builder, *one) for one in zip(signature.args, arguments, strict=True))
+        _write_dots(builder, m, k, v, o)
         return context.get_dummy_value()
 
-    return types.void(matrix, rows, vector, out), generate
+    return types.void(matrix, rows, vectors, outs), generate
 
 
 @intrinsic
-def dot_eight_with_two(typing_context, matrix, rows, vector, other, out, other_out):  # noqa: ARG001
-    """Write the inner products of eight rows of a matrix with two vectors."""
-    _contiguous(matrix, rows, vector, other, out, other_out)
+def add_eight(typing_context, factors, matrix, rows, outs):  # noqa: ARG001
+    """Add multiples of eight rows of a matrix, one after another, to each vector of a tuple; each has its own factors."""
+    _contiguous(*factors, matrix, rows, *outs)
 
     def generate(context, builder, signature, arguments):
-        m, k, v, w, o, p = _arrays(context, builder, signature, arguments)
-        _write_dots(builder, m, k, [v, w], [o, p])
+        f, (m,), (k,), o = (_arrays(context, builder, *one) for one in zip(signature.args, arguments, strict=True))
+        _add_rows(builder, f, m, k, o)
         return context.get_dummy_value()
 
-    return types.void(matrix, rows, vector, other, out, other_out), generate
+    return types.void(factors, matrix, rows, outs), generate
 
 
-@intrinsic
-def add_eight(typing_context, factors, matrix, rows, out):  # noqa: ARG001
-    """Add multiples of eight rows of a matrix, one after another."""
-    _contiguous(factors, matrix, rows, out)
+def _bitcast(source: Any, target: Any, kind: ir.Type) -> Any:
+    """Return a function that returns the same 64 bits as another type."""
 
-    def generate(context, builder, signature, arguments):
-        f, m, k, o = _arrays(context, builder, signature, arguments)
-        _add_rows(builder, [f], m, k, [o])
-        return context.get_dummy_value()
+    @intrinsic
+    def cast(typing_context, value):  # noqa: ARG001
+        return target(source), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], kind)  # noqa: ARG005
 
-    return types.void(factors, matrix, rows, out), generate
+    return cast
 
 
-@intrinsic
-def add_eight_to_two(typing_context, factors, other_factors, matrix, rows, out, other_out):  # noqa: ARG001
-    """Add multiples of eight rows of a matrix to two vectors; each has its own factors."""
-    _contiguous(factors, other_factors, matrix, rows, out, other_out)
-
-    def generate(context, builder, signature, arguments):
-        f, g, m, k, o, p = _arrays(context, builder, signature, arguments)
-        _add_rows(builder, [f, g], m, k, [o, p])
-        return context.get_dummy_value()
-
-    return types.void(factors, other_factors, matrix, rows, out, other_out), generate
+bits_of, from_bits = _bitcast(types.float64, types.int64, _WORD), _bitcast(types.int64, types.float64, _DOUBLE)
 
 
-@intrinsic
-def bits_of(typing_context, number):  # noqa: ARG001
-    """Return the 64 bits of a number, as an integer."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], _WORD)
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def from_bits(typing_context, bits):  # noqa: ARG001
-    """Return the number whose 64 bits these are."""
-
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
-        return builder.bitcast(arguments[0], _DOUBLE)
-
-    return types.float64(types.int64), generate
-
-
-@intrinsic
-def without_refcount(typing_context, thing):  # noqa: ARG001
-    """Return the same array, or the same tuple with arrays in it, without owners, who must outlive it.
-
-    Numba counts the references to every array that a function is given, also within a tuple; the counters are atomic, so that threads
-    which share data wait for each other in every step. What this returns has no counter.
-    """
-
-    def generate(context, builder, signature, arguments):
-        return _without_owners(context, builder, signature.args[0], arguments[0])
-
-    return thing(thing), generate
-
-
-def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    if isinstance(kind, types.BaseTuple):
-        parts = zip(iter(kind), cgutils.unpack_tuple(builder, value, len(kind)), strict=True)  # type: ignore[call-overload]
-        return context.make_tuple(builder, kind, [_without_owners(context, builder, *part) for part in parts])
-    if not isinstance(kind, types.Array):
-        return value
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     view = context.make_array(kind)(context, builder, value)
     view.meminfo = cgutils.get_null_value(view.meminfo.type)
     view.parent = cgutils.get_null_value(view.parent.type)
     return view._getvalue()
+
+
+@intrinsic
+def without_refcount(typing_context, array):  # noqa: ARG001
+    """Return the same array without owner, who must outlive it: a function that is not inlined counts what it is given, see `Fields`."""
+
+    def generate(context, builder, signature, arguments):
+        return _without_owner(context, builder, signature.args[0], arguments[0])
+
+    return array(array), generate
+
+
+class Fields(types.Type):
+    """A named tuple behind a pointer, which is read field by field, and whose arrays have no owners; the caller's must outlive it.
+
+    As values, tuples of many arrays take most of the time to compile. And numba counts the references to every array that it takes from a
+    tuple; the counters are atomic, so that threads which share data wait for each other in every step.
+    """
+
+    def __init__(self, named: Any) -> None:
+        self.named = named
+        super().__init__(f"Fields({named})")
+
+
+@register_model(Fields)
+class _Pointer(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _BYTES)
+
+
+@infer_getattr
+class _FieldTypes(AttributeTemplate):
+    key = Fields
+
+    def generic_resolve(self, ty: Any, attr: str) -> Any:  # type: ignore[override]  # the base refuses
+        return ty.named.types[ty.named.fields.index(attr)]
+
+
+@lower_getattr_generic(Fields)
+def _field(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
+    place = kind.named.fields.index(name)
+    offset = context.get_value_type(kind.named).get_element_offset(context.target_data, place)
+    field = kind.named.types[place]
+    address = builder.bitcast(builder.gep(pointer, [_WORD(offset)]), context.get_value_type(field).as_pointer())
+    value = builder.load(address)
+    return _without_owner(context, builder, field, value) if isinstance(field, types.Array) else value
+
+
+@intrinsic
+def by_reference(typing_context, named):  # noqa: ARG001
+    """Return the `Fields` of a named tuple."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        return builder.bitcast(cgutils.alloca_once_value(builder, arguments[0]), _BYTES)
+
+    return Fields(named)(named), generate
 
 
 @intrinsic(prefer_literal=True)

@@ -13,21 +13,15 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.simulate.kernels import contracted, inlined, kernel, reassociated
-from hockeystick.simulate.kernels.intrinsics import (
-    LANES,
-    add_eight,
-    add_eight_to_two,
-    dot_eight,
-    dot_eight_with_two,
-    from_bits,
-)
-from hockeystick.simulate.kernels.user_loss import call
+from hockeystick.simulate.kernels import contracted, inlined, kernel, reassociated, spliced
+from hockeystick.simulate.kernels.intrinsics import LANES, add_eight, dot_eight, from_bits
+from hockeystick.simulate.kernels.user_loss import call_gradient, call_predict, call_value
 
 LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK, HINGE, ABSOLUTE, OWN = range(9)
 LINEAR_IN_RECORD = LOGISTIC  # the last kind that is
 
 NEAREST = 2048  # numbers: half of a nearest cache of 32 KiB
+FEWEST = LANES // 2  # records of a batch: for fewer, eight at once would cost more
 # log 2 in two parts, of which the first has 20 bits, so that its multiples by integers up to 2^32 are exact.
 _LOG_2_HIGH, _LOG_2_LOW = 0.6931467056274414, 4.7493250390316726e-07
 
@@ -49,6 +43,13 @@ def copy(source, target):
 
 
 @inlined
+def fill(number, target):
+    """Write one number everywhere."""
+    for j in range(target.size):
+        target[j] = number
+
+
+@inlined
 def add(factor, source, target):
     """Add a multiple."""
     for j in range(source.size):
@@ -63,22 +64,37 @@ def scale(factor, target):
 
 
 @inlined
-def slope(kind, score, label):
-    """Return the derivative of the loss with respect to the score <x, w>."""
+def is_linear(kind):
+    """Return whether a record's gradient is a multiple of the record."""
+    return kind <= LINEAR_IN_RECORD or HINGE <= kind <= ABSOLUTE
+
+
+@inlined
+def slope(kind, curvature, score, label):
+    """Return the derivative with respect to the score <x, w>; that of hinge and absolute losses is their envelopes'."""
     if kind == LINEAR:
         return 1.0
-    if kind == LEAST_SQUARES:
-        return score - label
-    return 1.0 / (1.0 + math.exp(-score)) - label
+    if kind == LOGISTIC:
+        return 1.0 / (1.0 + math.exp(-score)) - label
+    if kind == HINGE:
+        sign = 2.0 * label - 1.0
+        return -sign * min(max(curvature * (1.0 - sign * score), 0.0), 1.0)
+    if kind == ABSOLUTE:
+        return min(max(curvature * (score - label), -1.0), 1.0)
+    return score - label
 
 
-@kernel
+@inlined
 def _score_loss(kind, score, label):
     if kind == LINEAR:
         return score
-    if kind == LEAST_SQUARES:
-        return 0.5 * (score - label) ** 2
-    return max(score, 0.0) + math.log1p(math.exp(-abs(score))) - label * score
+    if kind == LOGISTIC:
+        return max(score, 0.0) + math.log1p(math.exp(-abs(score))) - label * score
+    if kind == HINGE:
+        return max(1.0 - (2.0 * label - 1.0) * score, 0.0)
+    if kind == ABSOLUTE:
+        return abs(score - label)
+    return 0.5 * (score - label) ** 2
 
 
 @kernel
@@ -88,7 +104,7 @@ def _layer(weights, inputs, bias, out):
         out[i] = dot(weights[i * inputs.size : (i + 1) * inputs.size], inputs) + (bias[i] if bias.size else 0.0)
 
 
-@kernel
+@inlined
 def _cross_entropy(logits, label):
     """Turn logits into probabilities less the label's indicator, the gradient; return the loss."""
     top = logits[0]
@@ -147,58 +163,49 @@ def _backward(data, w, x, units, out):
 
 
 @kernel
-def _smoothed(data, score, label):
-    """Return the slope of a loss's envelope, and the loss; `curvature` is the envelope's parameter."""
-    if data.kind == HINGE:
-        sign = 2.0 * label - 1.0
-        missing = 1.0 - sign * score
-        return -sign * min(max(data.curvature * missing, 0.0), 1.0), max(missing, 0.0)
-    return min(max(data.curvature * (score - label), -1.0), 1.0), abs(score - label)
+def gradient(data, w, row, units, out):
+    """Write the gradient of a record's loss; `units` has room for hidden units and outputs."""
+    x, label = data.features[row], data.labels[row]
+    if data.kind == OWN:
+        found = call_gradient(data.gradient, (w, x, label))
+        for j in range(out.size):
+            out[j] = found[j] if found.size == out.size else math.nan
+    elif is_linear(data.kind):
+        factor = slope(data.kind, data.curvature, dot(x, w), label)
+        for j in range(x.size):
+            out[j] = factor * x[j]
+    elif data.kind == QUADRATIC:
+        for j in range(x.size):
+            out[j] = data.curvature * (w[j] - x[j])
+    else:
+        _forward(data, w, x, units)
+        _cross_entropy(units[data.hidden :], int(label))
+        _backward(data, w, x, units, out)
 
 
 @kernel
-def gradient(data, w, row, units, out):
-    """Write the gradient of a record's loss, and return the loss, or 0 for one of the user's own; `units` has room for hidden units and outputs."""
+def value(data, w, row, units):
+    """Return the loss of a record."""
     x, label = data.features[row], data.labels[row]
     if data.kind == OWN:
-        return call(data.gradient, w, x, label, out)
-    if data.kind <= LINEAR_IN_RECORD:
-        score = dot(x, w)
-        factor = slope(data.kind, score, label)
-        for j in range(x.size):
-            out[j] = factor * x[j]
-        return _score_loss(data.kind, score, label)
-    if data.kind >= HINGE:
-        factor, loss = _smoothed(data, dot(x, w), label)
-        for j in range(x.size):
-            out[j] = factor * x[j]
-        return loss
+        return call_value(data.value, (w, x, label))
+    if is_linear(data.kind):
+        return _score_loss(data.kind, dot(x, w), label)
     if data.kind == QUADRATIC:
         total = 0.0
         for j in range(x.size):
-            out[j] = data.curvature * (w[j] - x[j])
             total += (w[j] - x[j]) ** 2
         return 0.5 * data.curvature * total
     _forward(data, w, x, units)
-    loss = _cross_entropy(units[data.hidden :], int(label))
-    _backward(data, w, x, units, out)
-    return loss
+    return _cross_entropy(units[data.hidden :], int(label))
 
 
-@kernel
-def value(data, w, row, units, unused):
-    """Return the loss of a record; what the gradient writes on the way is not used."""
-    if data.kind == OWN:
-        return call(data.value, w, data.features[row], data.labels[row], unused)
-    return gradient(data, w, row, units, unused)
-
-
-@kernel
+@spliced
 def predict(data, w, row, units):
-    """Return the class that a model gives a record, as a float; NaN where a function of the user's own raises."""
+    """Return the class that a model gives a record; where a function of the user's own raises, none that is a label."""
     x = data.features[row]
     if data.kind == OWN:
-        return call(data.predict, w, x, 0.0, units)
+        return call_predict(data.predict, (w, x))
     if data.kind <= LINEAR_IN_RECORD or data.kind == HINGE:
         return 1 if dot(x, w) > 0.0 else 0
     _forward(data, w, x, units)
@@ -243,20 +250,18 @@ def _sigmoid(scores):
 
 @inlined
 def _slopes(kind, curvature, labels, rows, scores):
-    """Turn scores into the derivatives of the losses with respect to them; those of hinge and absolute losses are their envelopes'."""
+    """Turn scores into the derivatives of the losses with respect to them."""
     if kind == LOGISTIC:
         _sigmoid(scores)
     for k in range(scores.size):
         score, label = scores[k], labels[rows[k]]
-        if kind == LINEAR:
-            scores[k] = 1.0
-        elif kind == HINGE:
-            sign = 2.0 * label - 1.0
-            scores[k] = -sign * min(max(curvature * (1.0 - sign * score), 0.0), 1.0)
-        elif kind == ABSOLUTE:
-            scores[k] = min(max(curvature * (score - label), -1.0), 1.0)
-        else:
-            scores[k] = score - label
+        scores[k] = score - label if kind == LOGISTIC else slope(kind, curvature, score, label)
+
+
+@inlined
+def clipping(norm, clip_norm):
+    """Return min(1, clip_norm/norm), the factor with which a vector of this norm is clipped."""
+    return clip_norm / norm if norm > clip_norm else 1.0
 
 
 @inlined
@@ -266,7 +271,7 @@ def _clip(slopes, norms, rows, factor, weight, clip_norm):
         slope = factor * slopes[k]
         norm = abs(slope) * norms[rows[k]]
         kept = math.isfinite(norm) or clip_norm == math.inf
-        slopes[k] = slope * (weight * (clip_norm / norm if norm > clip_norm else 1.0)) if kept else 0.0
+        slopes[k] = slope * (weight * clipping(norm, clip_norm)) if kept else 0.0
 
 
 @inlined
@@ -279,73 +284,57 @@ def _fill(count, rows):
 
 
 @inlined
-def _products(few, features, w, rows, scores):
-    """Write the scores of some rows."""
+def _products(few, features, models, runs, rows, first, scores):
+    """Write the scores of some rows in the models of one or two runs; of two, each row is read once for both."""
     if few:
         for k in range(rows.size):
-            scores[k] = dot(features[rows[k]], w)
-    else:
-        for k in range(0, rows.size, LANES):
-            dot_eight(features, rows[k : k + LANES], w, scores[k : k + LANES])
+            scores[0, first + k] = dot(features[rows[k]], models[0])
+        return
+    for k in range(0, rows.size, LANES):
+        eight, a, b = rows[k : k + LANES], first + k, first + k + LANES
+        if runs == 1:
+            dot_eight(features, eight, (models[0],), (scores[0, a:b],))
+        else:
+            dot_eight(features, eight, (models[0], models[1]), (scores[0, a:b], scores[1, a:b]))
 
 
 @inlined
-def _add_products(few, factors, features, rows, out):
+def _add_products(few, factors, features, runs, rows, first, outs):
     """Add multiples of some rows."""
     if few:
         for k in range(rows.size):
-            add(factors[k], features[rows[k]], out)
-    else:
-        for k in range(0, rows.size, LANES):
-            add_eight(factors[k : k + LANES], features, rows[k : k + LANES], out)
+            add(factors[0, first + k], features[rows[k]], outs[0])
+        return
+    for k in range(0, rows.size, LANES):
+        eight, a, b = rows[k : k + LANES], first + k, first + k + LANES
+        if runs == 1:
+            add_eight((factors[0, a:b],), features, eight, (outs[0],))
+        else:
+            add_eight((factors[0, a:b], factors[1, a:b]), features, eight, (outs[0], outs[1]))
 
 
-@inlined
-def is_linear(kind):
-    """Return whether a record's gradient is a multiple of the record."""
-    return kind <= LINEAR_IN_RECORD or HINGE <= kind <= ABSOLUTE
+@spliced
+def add_linear(data, models, runs, client, rows, count, weight, clip_norm, scores, outs):
+    """Add the clipped gradients of the first `count` of a silo's rows at each run's model; `rows` and `scores` have room for seven more.
 
-
-@inlined
-def add_linear(data, w, client, rows, count, weight, clip_norm, scores, out):
-    """Add the clipped gradients of the first `count` of a silo's rows, numbered in it; `rows` and `scores` have room for seven more."""
+    Rows are numbered in the silo. Each sum is that of one run alone, in the same order, so that a second run changes no bit.
+    """
     for k in range(count):
         rows[k] += data.offsets[client]
-    few = w.size < LANES or count < LANES // 2  # eight at once would cost more
+    few = runs == 1 and (models.shape[1] < LANES or count < FEWEST)  # eight at once would cost more
     full = count if few else _fill(count, rows)
-    block = max(LANES, NEAREST // w.size // LANES * LANES)
+    block = max(LANES, NEAREST // models.shape[1] // LANES * LANES)
     for first in range(0, full, block):
         last = min(first + block, full)
-        mine, factors = rows[first:last], scores[first:last]
-        _products(few, data.features, w, mine, factors)
-        _slopes(data.kind, data.curvature, data.labels, mine, factors)
-        _clip(factors, data.norms, mine, data.factors[client], weight, clip_norm)
-        for k in range(count - first, last - first):
-            factors[k] = 0.0
-        _add_products(few, factors, data.features, mine, out)
-
-
-@inlined
-def add_linear_of_two(data, w, other, client, rows, count, weight, clip_norm, scores, other_scores, out, other_out):
-    """Add the clipped gradients of the same rows at two models; a row is read once for both, and every bit is as in `add_linear`."""
-    for k in range(count):
-        rows[k] += data.offsets[client]
-    full, factor = _fill(count, rows), data.factors[client]
-    block = max(LANES, NEAREST // w.size // LANES * LANES)
-    for first in range(0, full, block):
-        last = min(first + block, full)
-        mine, a, b = rows[first:last], scores[first:last], other_scores[first:last]
-        for k in range(0, mine.size, LANES):
-            eight = mine[k : k + LANES]
-            dot_eight_with_two(data.features, eight, w, other, a[k : k + LANES], b[k : k + LANES])
-        for factors in (a, b):
+        mine = rows[first:last]
+        _products(few, data.features, models, runs, mine, first, scores)
+        for r in range(runs):
+            factors = scores[r, first:last]
             _slopes(data.kind, data.curvature, data.labels, mine, factors)
-            _clip(factors, data.norms, mine, factor, weight, clip_norm)
+            _clip(factors, data.norms, mine, data.factors[client], weight, clip_norm)
             for k in range(count - first, last - first):
                 factors[k] = 0.0
-        for k in range(0, mine.size, LANES):
-            eight = mine[k : k + LANES]
-            add_eight_to_two(a[k : k + LANES], b[k : k + LANES], data.features, eight, out, other_out)
+        _add_products(few, scores, data.features, runs, mine, first, outs)
 
 
 @contracted
@@ -374,12 +363,12 @@ def _clip_errors(logits, outputs, norms, rows, count, factor, weight, clip_norm)
             square += logits[c * LANES + k] ** 2
         norm = abs(factor) * math.sqrt(square) * norms[rows[k]]
         kept = k < count and (math.isfinite(norm) or clip_norm == math.inf)
-        left = factor * (weight * (clip_norm / norm if norm > clip_norm else 1.0))
+        left = factor * (weight * clipping(norm, clip_norm))
         for c in range(outputs):
             logits[c * LANES + k] = logits[c * LANES + k] * left if kept else 0.0
 
 
-@inlined
+@spliced
 def add_softmax(data, w, client, rows, count, weight, clip_norm, room, out):
     """Add the clipped gradients of the first `count` of a silo's rows; `room` is for eight times two more numbers than there are classes."""
     for k in range(count):
@@ -389,10 +378,10 @@ def add_softmax(data, w, client, rows, count, weight, clip_norm, room, out):
     for first in range(0, _fill(count, rows), LANES):
         mine = rows[first : first + LANES]
         for c in range(outputs):
-            dot_eight(data.features, mine, w[c * size : (c + 1) * size], room[c * LANES : (c + 1) * LANES])
+            dot_eight(data.features, mine, (w[c * size : (c + 1) * size],), (room[c * LANES : (c + 1) * LANES],))
         _probabilities(room, outputs, top, totals)
         for k in range(LANES):
             room[int(data.labels[mine[k]]) * LANES + k] -= 1.0
         _clip_errors(room, outputs, data.norms, mine, count - first, data.factors[client], weight, clip_norm)
         for c in range(outputs):
-            add_eight(room[c * LANES : (c + 1) * LANES], data.features, mine, out[c * size : (c + 1) * size])
+            add_eight((room[c * LANES : (c + 1) * LANES],), data.features, mine, (out[c * size : (c + 1) * size],))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.simulate.kernels import inlined, kernel, losses, streams
+from hockeystick.simulate.kernels import inlined, losses, spliced, streams
 from hockeystick.simulate.kernels.clients import step_size
 from hockeystick.simulate.running.rule import ACCELERATED, AVERAGE, BASE, HELPER, MEAN, MODEL, RELEASED, STOPPED, TREE
 
@@ -18,7 +18,7 @@ def project(w, radius):
             losses.scale(radius / norm, w)
 
 
-@kernel
+@spliced
 def _stage(rule, rnd):
     """Return the round's number in its stage, from 1, and the stage."""
     stage = 0
@@ -27,18 +27,18 @@ def _stage(rule, rnd):
     return rnd - rule.stage_starts[stage] + 1, stage
 
 
-@kernel
+@spliced
 def _acceleration(rule, rnd):
     """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation."""
     r, stage = _stage(rule, rnd)
     return 2.0 / (r + 1), 4.0 * rule.stage_scales[stage] / (r * (r + 1.0))
 
 
-@inlined
+@spliced
 def point(rule, state, rnd):
-    """Return where the clients take their gradients this round, or start from."""
+    """Return which of the state's vectors the clients take their gradients at this round, or start from."""
     if rule.server != ACCELERATED:
-        return state[MODEL]
+        return MODEL
     a, eta = _acceleration(rule, rnd)
     if _stage(rule, rnd)[0] == 1:  # a stage starts from the last one's result
         losses.copy(state[RELEASED], state[MODEL])
@@ -47,10 +47,10 @@ def point(rule, state, rnd):
     middle = state[HELPER]
     for j in range(middle.size):
         middle[j] = ((1.0 - a) * (mu + eta) * state[RELEASED, j] + a * ((1.0 - a) * mu + eta) * state[MODEL, j]) / total
-    return middle
+    return HELPER
 
 
-@kernel
+@spliced
 def _accelerated(rule, state, gradient, rnd):
     """Solve the proximal step in closed form, and average."""
     a, eta = _acceleration(rule, rnd)
@@ -64,15 +64,14 @@ def _accelerated(rule, state, gradient, rnd):
         mean[j] = a * w[j] + (1.0 - a) * mean[j]
 
 
-@kernel
+@spliced
 def _tree(rule, state, gradient, rnd, run, seed, stream):
     """Step from the base against the sum of all gradients of this tree, with the noise of its prefix."""
     tree, number = rnd // rule.tree_rounds, rnd % rule.tree_rounds + 1
     total, w = state[HELPER], state[MODEL]
     if number == 1:
         losses.copy(w, state[BASE])
-        for j in range(w.size):
-            total[j] = 0.0
+        losses.fill(0.0, total)
     losses.add(1.0, gradient, total)
     losses.copy(total, w)
     level = 0
@@ -86,7 +85,7 @@ def _tree(rule, state, gradient, rnd, run, seed, stream):
     project(w, rule.radius)
 
 
-@inlined
+@spliced
 def _average(rule, state, rnd):
     """Let the released model be the weighted mean of all models before their round; weights grow by 1/mean_decay."""
     q = rule.mean_decay
@@ -95,7 +94,7 @@ def _average(rule, state, rnd):
         state[RELEASED, j] += share * (state[MODEL, j] - state[RELEASED, j])
 
 
-@inlined
+@spliced
 def update(rule, state, mean, rnd, run, seed, stream):
     """Move the state by the mean of the messages; return whether it is finite."""
     w = state[MODEL]

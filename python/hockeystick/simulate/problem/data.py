@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import Array, choice, count_scalar, positive_scalar, real, scalar
+from hockeystick._checks import Array, choice, count_scalar, non_negative_scalar, positive_scalar, real, scalar
 from hockeystick._checks.shown import listed, shown
 from hockeystick.simulate.problem.problem import CLASSIFIERS, TWO_CLASSES, LossName, Problem
 
@@ -71,7 +71,7 @@ def synthetic(
     """
     num_features = count_scalar("num_features", num_features)
     counts = [count_scalar(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
-    spread = scalar("heterogeneity", heterogeneity, lambda x: 0 <= x < math.inf, "be non-negative and finite")
+    spread = non_negative_scalar("heterogeneity", heterogeneity)
     classes = 1 if loss not in CLASSIFIERS or loss in TWO_CLASSES else count_scalar("num_classes", num_classes, 2)
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(num_features, classes)) * 3

@@ -8,6 +8,7 @@ they differ by a step times its curvature. A gradient is refused if it agrees wi
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import itertools
 import math
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, boolean_scalar, count_scalar, non_negative_scalar, positive_scalar, real, scalar
+from hockeystick._checks import Array, boolean_scalar, count_scalar, non_negative_scalar, positive_scalar, real
 from hockeystick._checks.shown import shown
 from hockeystick.simulate.running.rule import Data
 
@@ -48,7 +49,7 @@ class Loss:
     initial : array_like, optional
         Shape (dimension,): the model that runs start from, which must not depend on the data; zeros by default.
     smoothness : float, optional
-        Lipschitz constant of the gradient, for every record that there could be, non-negative. What is not stated is not knuser_loss.
+        Lipschitz constant of the gradient, for every record that there could be, non-negative. What is not stated is not known.
     lipschitz : float, optional
         Bound of every gradient's norm, for every record that there could be, positive.
     convex : bool
@@ -103,8 +104,7 @@ class Loss:
     predict: Callable[..., Any] | None = None
     of_scores: tuple[Any, Any] | None = None  # of `of_score`; its constants are those of a function of the score
     compiled: tuple[Any, Any, Any] = field(init=False)  # as Python calls them
-    addresses: tuple[int, int, int] = field(init=False)
-    in_c: tuple[Any, ...] = field(init=False)  # owns what is at the addresses
+    addresses: tuple[int, int, int] = field(init=False)  # of their machine code
 
     def __post_init__(self) -> None:
         """Check the constants, and compile the functions."""
@@ -128,9 +128,7 @@ class Loss:
         if self.lipschitz is not None:
             positive_scalar("lipschitz", self.lipschitz)
         object.__setattr__(self, "convex", boolean_scalar("convex", self.convex))
-        mu = scalar(
-            "strong_convexity", self.strong_convexity, lambda x: 0 <= x < math.inf, "be non-negative and finite"
-        )
+        mu = non_negative_scalar("strong_convexity", self.strong_convexity)
         if mu > 0 and not self.convex:
             msg = f"strong_convexity must be 0 where convex is False, not {mu}"
             raise ValueError(msg)
@@ -146,13 +144,9 @@ class Loss:
 
         value, gradient = user_loss.compiled("value", self.value), user_loss.compiled("gradient", self.gradient)
         predict = None if self.predict is None else user_loss.compiled("predict", self.predict)
-        in_c = [user_loss.call_value(value), user_loss.call_gradient(gradient)]
-        if predict is not None:
-            in_c.append(user_loss.call_predict(predict))
-        addresses = tuple(function.address for function in in_c) + (0,) * (3 - len(in_c))
-        object.__setattr__(self, "compiled", (value, gradient, predict))
-        object.__setattr__(self, "in_c", tuple(in_c))
-        object.__setattr__(self, "addresses", addresses)
+        functions = (value, gradient, predict)
+        object.__setattr__(self, "compiled", functions)
+        object.__setattr__(self, "addresses", tuple(user_loss.address(function) for function in functions))
 
     @classmethod
     def of_score(
@@ -173,7 +167,7 @@ class Loss:
             ``value(score, label) -> float``, and its derivative by the score, or a subgradient.
         smoothness, lipschitz : float, optional
             Of `value` as a function of the score, for all labels: bounds of its second and first derivative. With the public
-            `feature_bound` B of a problem, those of the loss are B^2 and B times as large; without one they are not knuser_loss.
+            `feature_bound` B of a problem, those of the loss are B^2 and B times as large; without one they are not known.
         convex : bool
             Whether `value` is convex in the score.
         predict : callable, optional
@@ -263,14 +257,8 @@ class Loss:
         """Return the functions' names, and what is stated."""
         functions = self.of_scores or (self.value, self.gradient)
         told = [getattr(function, "__name__", repr(function)) for function in functions]
-        for name, default in (
-            ("dimension", None),
-            ("smoothness", None),
-            ("lipschitz", None),
-            ("convex", False),
-            ("strong_convexity", 0.0),
-        ):
-            stated = getattr(self, name)
+        for name in ("dimension", "smoothness", "lipschitz", "convex", "strong_convexity"):
+            stated, default = getattr(self, name), getattr(type(self), name)
             told += [f"{name}={stated!r}"] if stated != default else []
         return f"{'Loss' if self.of_scores is None else 'Loss.of_score'}({', '.join(told)})"
 
@@ -283,11 +271,8 @@ class Loss:
 def remade(made: Any, **changes: Any) -> tuple[Any, ...]:
     """Return what pickle needs to make a dataclass anew from its settings."""
     settings = {item.name: getattr(made, item.name) for item in dataclasses.fields(made) if item.init}
-    return _make, (type(made), settings | changes)
-
-
-def _make(kind: Callable[..., Any], settings: dict[str, Any]) -> Any:
-    return kind(**settings)
+    kind: Callable[..., Any] = type(made)
+    return functools.partial(kind, **settings | changes), ()
 
 
 def starting_model(loss: Loss, dimension: int) -> Array:

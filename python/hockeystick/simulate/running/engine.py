@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
-from hockeystick.simulate.kernels import loops
+from hockeystick.simulate.kernels import clients, loops
 from hockeystick.simulate.running.rule import BASE, HELPER, MAX_BYTES, MODEL, RELEASED, SLOTS, Data, UpdateRule
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
@@ -33,33 +33,34 @@ class Engine:
         """Run rounds [first, last); threads share the runs."""
         blocks = min(threads, len(self.states))
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
-        learns = self.rule.clip_rate > 0
         paired = loops.FASTER_HERE and len(self.states) > 1 and loops.can_pair(data, self.rule)
-        kernel = loops.advance_learning if learns else loops.advance_pairs if paired else loops.advance
+        none = np.empty((0, self.states.shape[2]))
         futures = []
         for a, b in pairwise(edges):
-            learnt = [self.clip_norms[a:b]] if learns else []
-            mine = (self.states[a:b], first, last, self.first_run + a, self.seed, self.failed[a:b], *learnt)
-            futures.append(pool.submit(kernel, data, self.rule, *mine))
+            mine = clients.Progress(self.first_run + a, self.states[a:b], self.clip_norms[a:b], self.failed[a:b], none)
+            work = clients.workspace(data, self.rule, self.states.shape[2], 2 if paired else 1)
+            whole = (loops.WHOLE, 0, 1)
+            futures.append(pool.submit(loops.advance, data, self.rule, mine, self.seed, first, last, work, *whole))
         for future in futures:
             future.result()
 
     def _clients(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
-        """Run rounds [first, last) of the only run; threads share the clients."""
-        state, run, seed = self.states[0], self.first_run, self.seed
-        chosen = np.empty(data.offsets.size - 1, np.int64)
-        out = np.empty((chosen.size, state.shape[1]))
+        """Run rounds [first, last) of the only run; threads share the clients, each with a copy of the state."""
+        sent = np.empty((data.offsets.size - 1, self.states.shape[2]))
+        works = [clients.workspace(data, self.rule, self.states.shape[2], 1) for _ in range(threads)]
+
+        def part(states: NDArray[np.float64], rnd: int, work: clients.Work, *which: int) -> None:
+            run = clients.Progress(self.first_run, states, self.clip_norms, self.failed, sent)
+            loops.advance(data, self.rule, run, self.seed, rnd, rnd + 1, work, *which)
+
         for rnd in range(first, last):
-            count, at = loops.begin(data, self.rule, state, rnd, run, seed, chosen)
-            edges = [block * count // threads for block in range(threads + 1)]
             futures = [
-                pool.submit(loops.messages, data, self.rule, at, chosen, a, b, rnd, run, seed, out)
-                for a, b in pairwise(edges)
+                pool.submit(part, self.states.copy(), rnd, work, loops.SEND, k, threads) for k, work in enumerate(works)
             ]
             for future in futures:
                 future.result()
-            if not loops.end(self.rule, state, at, chosen, out[:count], rnd, run, seed):
-                self.failed[0] = rnd + 1
+            part(self.states, rnd, works[0], loops.COLLECT, 0, 1)
+            if self.failed.all():
                 return
 
     def advance(  # noqa: PLR0917
