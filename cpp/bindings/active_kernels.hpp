@@ -27,6 +27,8 @@ inline const Kernels& kernels() {
     return named ? *named : chosen_at_import();
 }
 
+inline const hockeystick::batch::GridKernels& grid_kernels() { return hockeystick::batch::grid_kernels(kernels()); }
+
 // Returns the name of the set that the thread used before.
 inline std::string use_instruction_set(const std::string& name) {
     const std::string before = kernels().isa;

@@ -31,7 +31,7 @@ const grid::Double& shape_argument(const std::vector<grid::Double>& arguments) {
 
 // The later rounds of a block of cells, by the kernels of the processor.
 struct RunRounds {
-    hockeystick::batch::HiddenRounds kernel = active::kernels().hidden_rounds;
+    hockeystick::batch::HiddenRounds kernel = active::grid_kernels().hidden_rounds;
 
     void operator()(const hockeystick::simd::HiddenRoundLanes& l, std::size_t lanes, double longest) const {
         const double* const read[] = {

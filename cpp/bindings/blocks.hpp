@@ -148,7 +148,7 @@ inline Shape own_strides(const Shape& own) {
 inline Double evaluate(const std::vector<Double>& arguments, const Shape& shape, const std::vector<Stage>& stages,
                        std::size_t threads) {
     require_shape(arguments, shape);
-    const ClosedForms& kernels = active::kernels().closed;
+    const ClosedForms& kernels = active::grid_kernels().closed;
     std::vector<Column> columns;
     for (const Double& argument : arguments) columns.push_back(column_of(argument, shape.size()));
     columns.reserve(arguments.size() + stages.size());

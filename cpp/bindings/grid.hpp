@@ -19,9 +19,14 @@ namespace grid {
 
 using Double = py::array_t<double>;
 
+// What is done for a task, a block of cells or one long computation: compiled as functions, not as templates, because
+// threads and queues would be compiled again for each.
+using Stop = const std::atomic<bool>&;
+using Job = std::function<void(Stop)>;
+
 // Runs tasks without the GIL (the tasks touch no Python object) and raises KeyboardInterrupt if a
 // signal asks for it.
-template <class Body> void run(std::size_t tasks, std::size_t threads, const Body& body) {
+inline void run(std::size_t tasks, std::size_t threads, const std::function<void(std::size_t, Stop)>& body) {
     bool signalled = false;
     const auto interrupted = [&signalled] {
         if (signalled) return true;
@@ -40,12 +45,12 @@ template <class Body> void run(std::size_t tasks, std::size_t threads, const Bod
 }
 
 // Runs one long body beside the calling thread, which waits for signals.
-template <class Body> void run_in_worker(const Body& body) {
-    run(1, 1, [&](std::size_t, const std::atomic<bool>& stop) { body(stop); });
+inline void run_in_worker(const Job& body) {
+    run(1, 1, [&](std::size_t, Stop stop) { body(stop); });
 }
 
 // The same for a caller that has released the GIL.
-inline void run_long_job(const std::function<void(const std::atomic<bool>&)>& body) {
+inline void run_long_job(const Job& body) {
     const py::gil_scoped_acquire held;
     run_in_worker(body);
 }
@@ -111,9 +116,9 @@ class Walk {
 
 // Calls body(walk, begin, end, stop) for runs of up to `cells_per_task` cells, the walk standing at
 // the first.
-template <class Body>
-void for_each_task(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape, std::size_t threads,
-                   std::size_t cells_per_task, const Body& body) {
+inline void for_each_task(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape,
+                          std::size_t threads, std::size_t cells_per_task,
+                          const std::function<void(Walk&, std::size_t, std::size_t, Stop)>& body) {
     std::vector<const py::ssize_t*> strides;
     std::vector<const char*> data;
     for (const Double& argument : arguments) {
@@ -124,7 +129,7 @@ void for_each_task(const std::vector<Double>& arguments, const std::vector<py::s
     for (const py::ssize_t length : shape) cells *= static_cast<std::size_t>(length);
     if (cells == 0) return;
     const std::size_t tasks = (cells + cells_per_task - 1) / cells_per_task;
-    const auto one = [&](std::size_t task, const std::atomic<bool>& stop) {
+    const auto one = [&](std::size_t task, Stop stop) {
         Walk walk(shape, strides, data);
         walk.seek(task * cells_per_task);
         body(walk, task * cells_per_task, std::min(cells, (task + 1) * cells_per_task), stop);
@@ -142,7 +147,7 @@ template <class Write>
 void for_each_cell(const std::vector<Double>& arguments, const std::vector<py::ssize_t>& shape, std::size_t threads,
                    std::size_t cells_per_task, const Write& write) {
     for_each_task(arguments, shape, threads, cells_per_task,
-                  [&](Walk& walk, std::size_t begin, std::size_t end, const std::atomic<bool>& stop) {
+                  [&](Walk& walk, std::size_t begin, std::size_t end, Stop stop) {
                       for (std::size_t cell = begin; cell < end && !stop; ++cell, walk.next()) write(walk, cell, stop);
                   });
 }

@@ -24,6 +24,7 @@ namespace {
 namespace hs = hockeystick;
 
 using hs::batch::Binary;
+using hs::batch::GridKernels;
 using hs::batch::Kernels;
 using hs::batch::Unary;
 
@@ -122,9 +123,9 @@ void fill_nan(const double* x, const double* y, double* out, std::size_t n) {
     }
 }
 
-template <Binary Kernels::* kernel, double (*Scalar)(double, double)>
+template <Binary GridKernels::* kernel, double (*Scalar)(double, double)>
 void inverse_loop(char** args, const npy_intp* n, const npy_intp* strides, void*) {
-    const Binary run = active::kernels().*kernel;
+    const Binary run = active::grid_kernels().*kernel;
     blocks<2>(args, *n, strides, [run](const double* const* in, double* out, std::size_t count) {
         const bool any_nan = run(in[0], in[1], out, count);
         if (any_nan) fill_nan<Scalar>(in[0], in[1], out, count);
@@ -166,8 +167,8 @@ void register_ufuncs(door::Module& m) {
         {"theta", 2, {binary_loop<&Kernels::theta>}},
         {"log_theta", 2, {binary_loop<&Kernels::log_theta>}},
         {"laplace_theta", 2, {binary_loop<&Kernels::laplace_theta>}},
-        {"theta_inverse", 2, {inverse_loop<&Kernels::theta_inverse, hs::divergence::theta_inverse>}},
-        {"gaussian_epsilon", 2, {inverse_loop<&Kernels::gaussian_epsilon, hs::divergence::gaussian_epsilon>}},
+        {"theta_inverse", 2, {inverse_loop<&GridKernels::theta_inverse, hs::divergence::theta_inverse>}},
+        {"gaussian_epsilon", 2, {inverse_loop<&GridKernels::gaussian_epsilon, hs::divergence::gaussian_epsilon>}},
     };
     for (Entry& entry : entries) add(m, entry);
     // The texts stand in kernels.py, where they are read and tested; NumPy wants a pointer that

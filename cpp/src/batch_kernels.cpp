@@ -11,6 +11,8 @@
 
 #define HOCKEYSTICK_TEXT_OF(x) #x
 #define HOCKEYSTICK_TEXT(x) HOCKEYSTICK_TEXT_OF(x)
+#define HOCKEYSTICK_GRID(x) grid_##x
+#define HOCKEYSTICK_GRID_OF(x) HOCKEYSTICK_GRID(x)
 
 namespace hockeystick::batch {
 namespace {
@@ -18,36 +20,27 @@ namespace {
 using namespace numeric;
 using namespace divergence;
 
-using Scalar1 = double (*)(double);
-using Scalar2 = double (*)(double, double);
-
-template <Scalar1 Kernel>
+template <double (*Kernel)(double)>
 HOCKEYSTICK_FLATTEN bool loop1(const double* __restrict x, double* __restrict out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = Kernel(x[i]);
     return any_nan(out, n);
 }
 
-template <Scalar2 Kernel>
-HOCKEYSTICK_FLATTEN bool loop2(const double* __restrict x, const double* __restrict y, double* __restrict out,
-                               std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = Kernel(x[i], y[i]);
+// `Loop` takes any number of rows.
+template <Block Loop> bool of_two(const double* x, const double* y, double* out, std::size_t n) {
+    const double* const columns[] = {x, y};
+    return Loop(columns, out, n);
+}
+
+HOCKEYSTICK_FLATTEN bool theta_inverses(const double* eps, const double* delta, double* out, std::size_t n) {
+    simd::theta_inverses(eps, delta, out, n);
     return any_nan(out, n);
 }
 
-template <auto General, auto Moderate, auto Inside>
-bool loop_moderate(const double* eps, const double* r, double* out, std::size_t n) {
-    const double* const columns[] = {eps, r};
-    return look_first<General, Moderate, Inside>(columns, out, n);
-}
-
-template <void (*Solve)(const double*, const double*, double*, std::size_t)>
-HOCKEYSTICK_FLATTEN bool loop_inverse(const double* x, const double* y, double* out, std::size_t n) {
-    Solve(x, y, out, n);
-    return any_nan(out, n);
-}
-
-HOCKEYSTICK_FLATTEN bool loop_quantiles(const double* p, double* out, std::size_t n) {
-    simd::quantiles(p, out, n);
+// gdp_epsilons where they are positive.
+bool gaussian_epsilons(const double* r, const double* delta, double* out, std::size_t n) {
+    of_two<closed_forms.gdp_epsilon>(r, delta, out, n);
+    for (std::size_t i = 0; i < n; ++i) out[i] = out[i] > 0.0 ? out[i] : nan;
     return any_nan(out, n);
 }
 
@@ -63,14 +56,17 @@ const Kernels HOCKEYSTICK_KERNELS = {
     HOCKEYSTICK_TEXT(HOCKEYSTICK_ISA),
     loop1<q>,
     loop1<log_q>,
-    loop_quantiles,
-    loop_moderate<theta, theta_moderate, moderate>,
-    loop_moderate<log_theta, log_theta_moderate, log_moderate>,
-    loop2<laplace_theta>,
-    loop_inverse<simd::theta_inverses>,
-    loop_inverse<simd::gaussian_epsilons>,
-    closed_forms,
+    quantiles,
+    of_two<closed_forms.theta>,
+    of_two<closed_forms.log_theta>,
+    of_two<closed_forms.laplace_theta>,
     simd::own_kernels,
+};
+
+const GridKernels HOCKEYSTICK_GRID_OF(HOCKEYSTICK_KERNELS) = {
+    theta_inverses,
+    gaussian_epsilons,
+    closed_forms,
     loop_hidden_rounds,
 };
 

@@ -12,7 +12,7 @@ namespace hockeystick::batch {
 using Unary = bool (*)(const double* x, double* out, std::size_t n);
 using Binary = bool (*)(const double* x, const double* y, double* out, std::size_t n);
 
-// The same for any number of inputs, the columns of a table with n rows; n <= block_rows.
+// The same for any number of inputs, the columns of a table with n rows: n <= block_rows, a multiple of simd::lanes.
 using Block = bool (*)(const double* const* columns, double* out, std::size_t n);
 inline constexpr std::size_t block_rows = 1024;  // a few such columns stay in the first-level cache
 
@@ -38,13 +38,23 @@ struct ClosedForms {
 struct Kernels {
     const char* isa;
     Unary q, log_q, q_inv;
-    Binary theta, log_theta, laplace_theta, theta_inverse, gaussian_epsilon;
-    ClosedForms closed;
+    Binary theta, log_theta, laplace_theta;
     simd::Kernels contour;
+};
+
+// What grids and inverses need besides. The C library has neither, and names no such table: the linker leaves them out of it,
+// with their loops.
+struct GridKernels {
+    Binary theta_inverse, gaussian_epsilon;
+    ClosedForms closed;
     HiddenRounds hidden_rounds;
 };
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;
+extern const GridKernels grid_kernels_portable, grid_kernels_v2, grid_kernels_v3, grid_kernels_v4;
+
+// Those of the same instruction set.
+const GridKernels& grid_kernels(const Kernels& set);
 
 // The set of that name. Throws std::invalid_argument, whose message begins with `argument`, if the
 // name is unknown or this machine cannot run the set.

@@ -22,8 +22,9 @@ elseif(UNIX)
     set(exports ${CMAKE_CURRENT_SOURCE_DIR}/cpp/src/c_api.map)
     target_link_options(hockeystick_c PRIVATE "LINKER:--version-script=${exports}")
 endif()
-if(linked_sections)  # nothing of Python: the linker would name it
-    target_link_options(hockeystick_c PRIVATE ${linked_sections} LINKER:-z,defs LINKER:--strip-all)
+target_link_options(hockeystick_c PRIVATE ${linked_sections})
+if(linked_sections AND HOCKEYSTICK_PYTHON)  # nothing of Python: the linker would name it
+    target_link_options(hockeystick_c PRIVATE LINKER:-z,defs LINKER:--strip-all)
 endif()
 if(exports)
     set_target_properties(hockeystick_c PROPERTIES LINK_DEPENDS ${exports})

@@ -44,7 +44,12 @@ struct Rows<Function, std::index_sequence<K...>> {
 #endif
         for (std::size_t i = 0; i < n; ++i) out[i] = Function(x[i]...);
     }
+    // n is a multiple of `lanes`.
     static bool run(const double* const* columns, double* out, std::size_t n) {
+        loop(out, simd::whole_lanes(n), columns[K]...);
+        return any_nan(out, simd::whole_lanes(n));
+    }
+    static bool run_any(const double* const* columns, double* out, std::size_t n) {
         loop(out, n, columns[K]...);
         return any_nan(out, n);
     }
@@ -53,6 +58,7 @@ struct Rows<Function, std::index_sequence<K...>> {
 template <class... Doubles> constexpr std::size_t arity(double (*)(Doubles...)) { return sizeof...(Doubles); }
 
 template <auto Function> constexpr Block rows = Rows<Function, std::make_index_sequence<arity(Function)>>::run;
+template <auto Function> constexpr Block any_rows = Rows<Function, std::make_index_sequence<arity(Function)>>::run_any;
 
 template <auto Inside> bool all_inside(const double* eps, const double* r, std::size_t n) {
     std::int64_t special = 0;
@@ -64,7 +70,7 @@ template <auto Inside> bool all_inside(const double* eps, const double* r, std::
 // and AVX2) and are rarely needed: look first. Columns: eps, r.
 template <auto General, auto Moderate, auto Inside>
 bool look_first(const double* const* columns, double* out, std::size_t n) {
-    if (!all_inside<Inside>(columns[0], columns[1], n)) return rows<General>(columns, out, n);
+    if (!all_inside<Inside>(columns[0], columns[1], n)) return any_rows<General>(columns, out, n);
     Rows<Moderate, std::make_index_sequence<2>>::loop(out, n, columns[0], columns[1]);
     return false;
 }
@@ -76,7 +82,7 @@ inline double moderate_gdp_delta(double mu, double eps) {
 // As look_first, for gdp_delta; columns: mu, eps.
 template <auto General> bool gdp_deltas(const double* const* columns, double* out, std::size_t n) {
     if (!all_inside<divergence::moderate>(columns[1], columns[0], n)) return rows<General>(columns, out, n);
-    Rows<moderate_gdp_delta, std::make_index_sequence<2>>::loop(out, n, columns[0], columns[1]);
+    Rows<moderate_gdp_delta, std::make_index_sequence<2>>::loop(out, simd::whole_lanes(n), columns[0], columns[1]);
     return false;
 }
 
@@ -85,10 +91,15 @@ HOCKEYSTICK_FLATTEN bool gdp_epsilons(const double* const* columns, double* out,
     return any_nan(out, n);
 }
 
+HOCKEYSTICK_FLATTEN bool quantiles(const double* p, double* out, std::size_t n) {
+    simd::quantiles(p, out, n);
+    return any_nan(out, n);
+}
+
 // Columns: mu, fpr.
-HOCKEYSTICK_FLATTEN bool gdp_trade_offs(const double* const* columns, double* out, std::size_t n) {
+bool gdp_trade_offs(const double* const* columns, double* out, std::size_t n) {
     double thresholds[block_rows];
-    simd::quantiles(columns[1], thresholds, n);
+    quantiles(columns[1], thresholds, n);
     const double* const all[] = {columns[0], thresholds};
     return rows<divergence::gdp_missed>(all, out, n);
 }
@@ -96,7 +107,7 @@ HOCKEYSTICK_FLATTEN bool gdp_trade_offs(const double* const* columns, double* ou
 constexpr ClosedForms closed_forms = {
     look_first<divergence::theta, divergence::theta_moderate, divergence::moderate>,
     look_first<divergence::log_theta, divergence::log_theta_moderate, divergence::log_moderate>,
-    rows<divergence::laplace_theta>,
+    any_rows<divergence::laplace_theta>,
     rows<hidden_state::log_laplace_eta>,
     gdp_deltas<divergence::gdp_delta>,
     gdp_deltas<divergence::gdp_dp_delta>,

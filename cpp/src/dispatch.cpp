@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "batch_kernels.hpp"
 
@@ -43,13 +44,17 @@ struct Candidate {
 
 #ifdef HOCKEYSTICK_HAS_v2
 constexpr const Kernels* v2 = &kernels_v2;
+constexpr const GridKernels* grid_v2 = &grid_kernels_v2;
 #else
 constexpr const Kernels* v2 = nullptr;
+constexpr const GridKernels* grid_v2 = nullptr;
 #endif
 #ifdef HOCKEYSTICK_HAS_v4
 constexpr const Kernels* v4 = &kernels_v4;
+constexpr const GridKernels* grid_v4 = &grid_kernels_v4;
 #else
 constexpr const Kernels* v4 = nullptr;
+constexpr const GridKernels* grid_v4 = nullptr;
 #endif
 
 constexpr Candidate candidates[] = {{"v4", v4, runs_v4}, {"v3", &kernels_v3, runs_v3}, {"v2", v2, runs_v2}};
@@ -84,6 +89,17 @@ const Kernels& choose() {
         if (c.kernels && c.runs()) return *c.kernels;
 #endif
     return kernels_portable;
+}
+
+const GridKernels& grid_kernels([[maybe_unused]] const Kernels& set) {
+#ifdef HOCKEYSTICK_X86_64
+    // Not among the candidates, with which the linker would have to keep them.
+    constexpr std::pair<const Kernels*, const GridKernels*> grids[] = {
+        {v4, grid_v4}, {&kernels_v3, &grid_kernels_v3}, {v2, grid_v2}};
+    for (const auto& [kernels, grid] : grids)
+        if (kernels == &set) return *grid;
+#endif
+    return grid_kernels_portable;
 }
 
 std::string available() {

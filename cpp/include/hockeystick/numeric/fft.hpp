@@ -43,13 +43,15 @@ inline double fft_relative_error(std::size_t n) {
 // are held or used for a while.
 class RealTransform {
   public:
-    explicit RealTransform(std::size_t n) : plan_(n) {}
-    std::size_t length() const { return plan_.length(); }
+    explicit RealTransform(std::size_t n) : length_(n), plan_(n) {}
+    std::size_t length() const { return length_; }
     void forward(double* x) const { plan_.exec(x, 1.0, true); }
     void backward(double* x) const { plan_.exec(x, 1.0 / static_cast<double>(length()), false); }
 
   private:
-    pocketfft::detail::pocketfft_r<double> plan_;
+    std::size_t length_;
+    pocketfft::detail::rfftp<double>
+        plan_;  // what pocketfft_r takes for a power of two, without its complex transforms
 };
 
 }  // namespace HOCKEYSTICK_ISA

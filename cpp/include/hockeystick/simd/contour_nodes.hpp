@@ -36,7 +36,7 @@ struct NodeFactors {
 };
 
 // What a sum is made of: powers, factors, and where the nodes are. The factor of node 0 has half
-// weight.
+// weight. n is a multiple of `lanes`.
 struct Nodes {
     const double *log_abs, *phase, *error;
     const double *real, *imag, *size;
@@ -111,7 +111,8 @@ inline void fill_sum_terms(const Nodes& at, double times, double eps, double* __
                            double* __restrict slopes, double* __restrict errors) {
     constexpr double u = unit_roundoff;
     const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 24.0;
-    for (std::size_t k = 0; k < at.n; ++k) {
+    const std::size_t n = whole_lanes(at.n);
+    for (std::size_t k = 0; k < n; ++k) {
         const double omega = static_cast<double>(static_cast<int>(k)) * at.h;
         const double turn = omega * eps;
         const double spin = times * at.phase[k];

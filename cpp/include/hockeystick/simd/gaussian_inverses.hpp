@@ -129,12 +129,6 @@ inline void gdp_epsilons(const double* r, const double* delta, double* out, std:
     }
 }
 
-// gaussian_epsilon where it is positive.
-inline void gaussian_epsilons(const double* r, const double* delta, double* out, std::size_t n) {
-    gdp_epsilons(r, delta, out, n);
-    for (std::size_t i = 0; i < n; ++i) out[i] = out[i] > 0.0 ? out[i] : nan;
-}
-
 // theta_inverse for eps >= 0, where it is not tiny.
 inline void theta_inverses(const double* eps, const double* delta, double* out, std::size_t n) {
     for (std::size_t i = 0; i < n; i += root_lanes) {

@@ -22,6 +22,10 @@ inline constexpr std::size_t padded_to_lanes(std::size_t n) { return (n + lanes 
 
 inline namespace HOCKEYSTICK_ISA {
 
+// n, a multiple of `lanes`, in a form that tells the compiler so. Code for what a loop's registers leave over would be as
+// much as that of the loop.
+inline std::size_t whole_lanes(std::size_t n) { return n / lanes * lanes; }
+
 #if defined(__GNUC__) && defined(__AVX512F__)
 
 using Lanes = double __attribute__((vector_size(lanes * sizeof(double))));

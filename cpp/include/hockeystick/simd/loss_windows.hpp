@@ -53,8 +53,8 @@ using namespace numeric;
 // remaining 3 of the 20 pay.
 inline void fill_window(const Lattice& at, const Window& w, double* __restrict values, double* __restrict errors) {
     const double anchor = at.anchor, step = at.step, first = at.first + 0.5, scale = 1.0 / w.width;
-    const double whole = (w.high - w.low) * scale, gap = whole < 120.0 ? whole : 120.0;
-    const std::size_t n = at.n;
+    const double width = (w.high - w.low) * scale, gap = width < 120.0 ? width : 120.0;
+    const std::size_t n = whole_lanes(at.n);
     for (std::size_t j = 0; j < n; ++j) {
         const double x = anchor + (first + static_cast<double>(static_cast<int>(j))) * step;
         const double left = (w.low - x) * scale, right = (x - w.high) * scale;
@@ -148,7 +148,8 @@ inline void fill_difference_terms(const SliceNodes& at, double times, double eps
                                   double* __restrict terms, double* __restrict slopes, double* __restrict errors) {
     constexpr double u = unit_roundoff;
     const double summing = static_cast<double>(static_cast<int>(at.n / lanes)) + 40.0;
-    for (std::size_t k = 0; k < at.n; ++k) {
+    const std::size_t n = whole_lanes(at.n);
+    for (std::size_t k = 0; k < n; ++k) {
         const double omega = static_cast<double>(static_cast<int>(k)) * at.h;
         const double turn = omega * eps, spin = times * at.phase[k], fall = times * at.log_abs[k];
         const double a = times * at.ratio_real[k], b = times * at.ratio_imag[k];

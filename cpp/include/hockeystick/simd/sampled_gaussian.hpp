@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include <hockeystick/numeric/elementary.hpp>
+#include <hockeystick/simd/lanes.hpp>
 
 namespace hockeystick::simd {
 
@@ -60,7 +61,7 @@ inline void fill_privacy_losses(const Lattice& at, double* __restrict losses, do
                                 double* __restrict loss_errors, double* __restrict excess_errors) {
     const double rate = at.rate, rest = 1.0 - rate, log_rate = log_positive(rate), odds = rest / rate;
     const double anchor = at.anchor, step = at.step, first = at.first + 0.5, inverse = 1.0 / (at.sigma * at.sigma);
-    const std::size_t n = at.n;
+    const std::size_t n = whole_lanes(at.n);
     for (std::size_t j = 0; j < n; ++j) {
         const double x = anchor + (first + static_cast<double>(static_cast<int>(j))) * step;
         const double place = x - anchor, x_error = (x < 0.0 ? -x : x) + (place < 0.0 ? -place : place);
