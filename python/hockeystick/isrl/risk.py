@@ -82,9 +82,19 @@ def mb_sgd_empirical_bound(
 
 def _empirical(diameter: Array, rate: Array, rounds: Array, second_moment: Array, convexity: Array) -> Array:
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        grown = np.expm1(-rounds * np.log1p(-convexity * rate)) / convexity
+        grown = _by_c(np.expm1, -rounds * _by_c(np.log1p, -convexity * rate)) / convexity
         start = np.where(convexity * rate * rounds > 0, 1.0 / grown, 1.0 / (rate * rounds))
     return (diameter * (diameter * start) + rate * second_moment) / 2.0
+
+
+def _by_c(function: np.ufunc, x: Array) -> Array:
+    """Return a function's values as the C library has them for long doubles.
+
+    Of doubles, NumPy's own loops give other last digits on machines with AVX-512 than on others, which would keep the table of a
+    sweep from being made by both.
+    """
+    values: Array = function(np.asarray(x, np.longdouble)).astype(np.float64)
+    return values
 
 
 class Risk(NamedTuple):
@@ -121,7 +131,7 @@ def smallest_risk(  # noqa: PLR0917, checked arguments in their order
     slope = second_moment + 4.0 * lipschitz**2 * rounds / total
     plain = at(np.minimum(1.0 / smoothness, diameter / np.sqrt(rounds * slope)), np.zeros_like(convexity))
     with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(np.maximum(2.0, (convexity * diameter * rounds) ** 2 / second_moment))
+        log = _by_c(np.log, np.maximum(2.0, (convexity * diameter * rounds) ** 2 / second_moment))
         step = np.where(convexity > 0, np.minimum(1.0 / smoothness, log / (convexity * rounds)), plain.learning_rate)
     strong = at(step, convexity)
     better = strong.bound < plain.bound
