@@ -2,8 +2,8 @@
 
 On the threads of this process each thread computes, encodes and writes whole shards. NumPy, Arrow, SHA-256 and the compiled functions
 release the interpreter's lock, so that threads run side by side. A plan of costly functions, or of fewer shards than threads, runs one
-shard at a time and gives the functions the threads: the last shard, or Ctrl-C, then need not wait for one thread that has many
-cells left. On a cluster the same is done by the module `cluster`.
+shard at a time in the caller's thread and gives the functions the threads: the last shard then need not wait for one thread that has
+many cells left, and Ctrl-C ends a training after its round. On a cluster the same is done by the module `cluster`.
 
 Which shard is computed next moves no number and no border of the table.
 """
@@ -299,8 +299,12 @@ class ThreadPool:
         return self.at_once
 
     def submit(self, index: int) -> Future[Part | None]:
-        """Have a shard computed and written."""
-        return self.executor.submit(self._publish, index)
+        """Have a shard computed and written; one at a time in this thread, the only one in which Python hears Ctrl-C."""
+        if self.at_once > 1:
+            return self.executor.submit(self._publish, index)
+        done = Future[Part | None]()
+        done.set_result(self._publish(index))
+        return done
 
     def published(self, future: Future[Any]) -> Part:
         """Return a part that is there, or raise what its thread raised."""
