@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,25 @@ def test_mapping_and_file_agree(tmp_path: Path) -> None:
     run(tmp_path / "plan.toml", tmp_path / "file", num_threads=2)
     run({"outputs": {"delta": "theta"}, "axes": {"eps": [0, 1], "r": [1.5, 2.5]}}, tmp_path / "mapping", num_threads=1)
     assert content(tmp_path / "file") == content(tmp_path / "mapping")
+
+
+def test_callers_settings_change_nothing(tmp_path: Path) -> None:
+    """What NumPy does about underflow in the caller's thread, which computes such a plan, does not reach the table."""
+    fixed = {
+        "index": 10,
+        "num_records": 100,
+        "learning_rate": 0.1,
+        "lipschitz": 1.0,
+        "smoothness": 1.0,
+        "diameter": 2.0,
+    }
+    axes = {"noise_std": [0.5, 1e-200, 1e300], "eps": [0.5, 1e-200, 1e200]}
+    plan = {"outputs": {"delta": "last_iterate.best"}, "fixed": fixed, "axes": axes}
+    run(plan, tmp_path / "plain")
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(plan, tmp_path / "picky")
+    assert content(tmp_path / "picky") == content(tmp_path / "plain")
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
