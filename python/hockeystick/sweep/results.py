@@ -14,7 +14,7 @@ import numpy as np
 from hockeystick.sweep.condition import column_type, columns_of, parsed, where_true
 from hockeystick.sweep.errors import OutputError, must, needs
 from hockeystick.sweep.functions import MEANING, status, unit_of_argument, unit_of_value
-from hockeystick.sweep.parquet_part import DamagedPartError, Part, schema_of
+from hockeystick.sweep.parquet_part import IDENTITY, DamagedPartError, Part, schema_of
 from hockeystick.sweep.plan import Output, Plan
 from hockeystick.sweep.store import Store, changes, manifest, open_store, stored_sweep
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import xarray
 
 LEAST_BYTES = 12  # the magic at both ends of a Parquet file and the length of its footer
-STATED = ("plan_sha256", "version", "instruction_set", "pyarrow")  # of the manifest, in the attributes of xarray
 
 
 class Results:
@@ -202,7 +201,7 @@ class Results:
             output.column: (dims, values[output.column].reshape(plan.shape), _attributes(output))
             for output in plan.outputs
         }
-        stated = {key: str(stored[key]) for key in STATED}
+        stated = {key: str(stored[key]) for key in IDENTITY}
         facts = {"title": plan.title, **stated, "plan": json.dumps(stored["plan"])}
         counts = {"missing_cells": self.missing_cells, "failed_cells": failed}
         return xarray.Dataset(variables, _coordinates(plan), {**facts, **counts})
@@ -228,12 +227,7 @@ class Results:
     def _parts(self) -> Iterator[tuple[range, pa.Table]]:
         """Yield the cells and the rows of each part that is there, once its digest is right."""
         for index in self._there:
-            try:
-                table = self._store.table(index, self._store.content(index))
-            except DamagedPartError as error:
-                message = f"out must hold whole parts, not {self._store.path(index)}: {error}; run the sweep again to repair it"
-                raise OutputError(message) from error
-            yield self._store.plan.shard(index), table
+            yield self._store.plan.shard(index), self._store.table(index)
 
 
 def open(out: str | os.PathLike[str]) -> Results:

@@ -186,9 +186,7 @@ class Runner:
     def compute(self, pool: ThreadPool | ClusterPool) -> None:
         """Keep a pool busy to the end; count those parts, too, that were in flight when another one failed."""
         in_flight = set[Future[Any]]()
-        done = queue.SimpleQueue[
-            Future[Any]
-        ]()  # which no signal's exception breaks, as it may a lock of `futures.wait`
+        done = queue.SimpleQueue[Future[Any]]()  # no signal's exception breaks it, as it may a lock of `futures.wait`
         try:
             while True:
                 while len(in_flight) < pool.capacity() and (index := self.waiting.next()) is not None:
@@ -288,9 +286,8 @@ class ThreadPool:
         self.at_once = 1 if costly or num_waiting < threads else threads
         self.threads_of_call = threads if self.at_once == 1 else 1
         # Connections of some remote file systems are no connections for several threads.
-        self.writing: contextlib.AbstractContextManager[Any] = (
-            contextlib.nullcontext() if store.folder.is_local else threading.Lock()
-        )
+        lock = contextlib.nullcontext() if store.folder.is_local else threading.Lock()
+        self.writing: contextlib.AbstractContextManager[Any] = lock
         self.executor = ThreadPoolExecutor(self.at_once)
         self.ending = threading.Event()
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.folders import Folder
-from hockeystick.sweep.parquet_part import Counts, DamagedPartError, count
+from hockeystick.sweep.parquet_part import Counts, count
 from hockeystick.sweep.plan import Axis, Plan, Values
 from hockeystick.sweep.store import Store, read_manifest
 
@@ -161,15 +162,8 @@ def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> 
     values = np.full(cells.shape, np.nan)
     shards = cells // plan.shard_rows
     store = Store(Folder(out), plan, read_manifest(out))
-    for shard in np.unique(shards).tolist():
-        content = store.content(shard)
-        if content is None:
-            continue
-        try:
-            stored = store.table(shard, content)[column].to_numpy()
-        except DamagedPartError as error:
-            message = f"out must hold whole parts, not {store.path(shard)}: {error}; run the sweep again to repair it"
-            raise ValueError(message) from error
+    for shard in np.intersect1d(shards, [*store.sizes()]).tolist():
+        stored = store.table(shard)[column].to_numpy()
         here = shards == shard
         values[here] = stored[cells[here] - shard * plan.shard_rows]
     return values
@@ -279,8 +273,8 @@ def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     absent = []
     for index in range(plan.num_shards):
         try:
-            table = store.table(index, store.content(index))
-        except DamagedPartError:
+            table = store.table(index)
+        except OutputError:
             absent.append(index)
             continue
         sample.counts.add(count(table, names))
