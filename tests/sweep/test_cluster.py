@@ -88,17 +88,6 @@ def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]
         assert {*summary.warnings} == {*one.warnings}
 
 
-def test_cluster_resumes(tmp_path: Path, client: Any) -> None:
-    """A cluster computes what is missing, and nothing else."""
-    run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    for part in (0, 7):
-        (tmp_path / f"out/cells/part-{part:06}.parquet").unlink()
-    assert run(THETA, tmp_path / "out", client=client).computed_rows == 6
-    assert run(THETA, tmp_path / "out", client=client).computed_rows == 0
-    assert content(tmp_path / "out") == before
-
-
 def test_few_shards_under_way(tmp_path: Path, client: Any, submissions: list[Any]) -> None:
     """Two shards a thread are under way, one is fetched and one is written, however slowly; none stays behind."""
     ahead: list[int] = []

@@ -240,6 +240,8 @@ def test_best_is_that_of_plain_python(federation: Path, given: tuple[str, Any], 
         ("local_steps < 1e-300 or rounds > 9223372036854775808", ()),
         ("  - 1 <= noise_std <= +0.1 and cell < 1_0", (*range(8),)),
         ('error == "x"', ()),
+        ("not (mu > 0 and rounds == 7)", range(24)),  # NaN and false is false
+        ("mu > 0 or cell >= 0", range(24)),
     ],
 )
 def test_conditions(federation: Path, text: str, cells: Any) -> None:

@@ -133,7 +133,7 @@ def test_callers_settings_change_nothing(tmp_path: Path) -> None:
         "smoothness": 1.0,
         "diameter": 2.0,
     }
-    axes = {"noise_std": [0.5, 1e-200, 1e300], "eps": [0.5, 1e-200, 1e200]}
+    axes = {"noise_std": [0.5, 1e-200], "eps": [0.5, 1e200]}
     plan = {"outputs": {"delta": "last_iterate.best"}, "fixed": fixed, "axes": axes}
     run(plan, tmp_path / "plain")
     with np.errstate(all="raise"), warnings.catch_warnings():
@@ -196,6 +196,18 @@ def test_federated_schedules(tmp_path: Path) -> None:
     for cell in table(tmp_path / "out").to_pylist():
         arguments = {name: cell[name] for name in (*FEDERATION, *axes)}
         assert cell["mu"] == pytest.approx(federated.fedavg_gdp(**arguments), rel=1e-14)
+
+
+def test_axes_are_constant_over_rounds(tmp_path: Path) -> None:
+    """An axis over an argument that might vary by round is a grid of constants, never a schedule."""
+    fixed = {"num_users": 100, "lipschitz": 1.0, "radius": 1.0, "loss": "convex"}
+    axes = {"noise_std": [1.0, 1.5, 2.0], "batch_size": [10, 20, 30], "learning_rate": [0.1, 0.5], "eps": [0.0, 0.5]}
+    outputs = {"last": "federated.trusted_aggregator", "stopped": "federated.trusted_aggregator_random_stop"}
+    run({"outputs": outputs, "fixed": fixed, "axes": axes}, tmp_path / "out")
+    for cell in table(tmp_path / "out").to_pylist():
+        arguments = {name: cell[name] for name in (*fixed, *axes)}
+        assert cell["last"] == pytest.approx(federated.trusted_aggregator(**arguments), rel=1e-14)
+        assert cell["stopped"] == pytest.approx(federated.trusted_aggregator_random_stop(**arguments), rel=1e-14)
 
 
 def test_unsound_formula_says_so(tmp_path: Path) -> None:
