@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
+import multiprocessing
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,6 @@ from hockeystick.sweep.evaluate import evaluate
 from hockeystick.sweep.parquet_part import encode
 from hockeystick.sweep.plan import parse
 from hockeystick.sweep.store import manifest
-
-HERE = Path(__file__).resolve()
 
 
 def plan_of(rows: int, *, half_bad: bool = False) -> dict[str, Any]:
@@ -104,10 +102,8 @@ def shares(rows: int) -> tuple[float, float]:
 
 def measured(rows: int, threads: int, place: str, *, half_bad: bool = False) -> dict[str, Any]:
     """Return the figures of one sweep in a process of its own."""
-    arguments = [str(rows), str(threads), place, str(int(half_bad))]
-    done = subprocess.run([sys.executable, HERE, "--one", *arguments], check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(one, rows, threads, place, half_bad=half_bad).result()
 
 
 def row(name: str, rows: int, found: dict[str, Any]) -> str:
@@ -124,12 +120,7 @@ def main() -> None:
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--out", default=tempfile.gettempdir(), help="where the tables are, for a while")
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.one:
-        rows, threads, place, half_bad = chosen.one
-        sys.stdout.write(json.dumps(one(int(rows), int(threads), place, half_bad=bool(int(half_bad)))))
-        return
     write = sys.stdout.write
     write(
         "| rows, threads | processor s | µs a cell | wall s | fsync s | bytes a cell | MB |\n|---|--:|--:|--:|--:|--:|--:|\n"

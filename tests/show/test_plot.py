@@ -106,7 +106,7 @@ def test_panels(tmp_path: Path) -> None:
     assert view.y is not None
     assert (view.x.name, view.y.name) == ("local_steps", "noise_std")
     assert view.x.values.tolist() == [20, 50, 100, 200]
-    assert [panel.title for panel in view.panels] == [
+    assert view.titles == [
         f"num_clients = {clients}, schedule = {schedule}"
         for clients in (50, 100)
         for schedule in ("constant", "cyclic")
@@ -144,7 +144,7 @@ def test_too_many_panels() -> None:
     axes = {"num_clients": [50, 100, 200, 400], "noise_std": [1.0, 0.1, 0.01, 0.5], "schedule": ["constant", "cyclic"]}
     view = choose(parse({**FEDERATION, "axes": axes}), x="noise_std", y="local_steps")
     expected = [f"num_clients = {m}, schedule = {s}" for m in (50, 200, 400) for s in ("constant", "cyclic")]
-    assert [panel.title for panel in view.panels] == expected
+    assert view.titles == expected
     assert (view.held, view.chosen) == ("", "panels for 3 of the 4 values of num_clients")
 
 

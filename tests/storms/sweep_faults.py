@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,34 +26,22 @@ import pyarrow.parquet as pq
 import processes
 from hockeystick.sweep import run
 from hockeystick.sweep.folders import Folder
+from sweep_plans import toml
 from written_files import lost_and_doubled, whole_files
 
 # 40 parts of unlike costs, about 20 ms to 200 ms each: enough for something to be killed between any two of them.
-PLAN = """
-shard_rows = 6
-[outputs]
-spent = { function = "dpsgd_delta", arguments = { eps = 1.0 } }
-[axes]
-noise_multiplier = { logspace = [0.7, 5.0], num = 40 }
-sampling_rate = [0.01, 0.05, 0.2]
-steps = [100, 1000]
-"""
+PLAN = {
+    "shard_rows": 6,
+    "outputs": {"spent": {"function": "dpsgd_delta", "arguments": {"eps": 1.0}}},
+    "axes": {
+        "noise_multiplier": {"logspace": [0.7, 5.0], "num": 40},
+        "sampling_rate": [0.01, 0.05, 0.2],
+        "steps": [100, 1000],
+    },
+}
 CELLS, PARTS = 240, 40
 PATIENCE = processes.seconds(120)
-
-
-@dataclass
-class Fault:
-    """What happened, and what was left of it after the run was started again."""
-
-    killed: str
-    parts_then: int
-    exit_code: int
-    message: str
-    parts_kept: int
-    rows_lost: int
-    rows_doubled: int
-    same_bytes: bool
+WORKER = ("--no-nanny", "--nthreads", "1")
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
@@ -67,49 +55,62 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 
 class Cluster:
-    """A scheduler and two workers in processes of their own, started again where they were killed."""
+    """A scheduler and workers in processes of their own, started again where they were killed."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str] = os.environ, worker: tuple[str, ...] = WORKER, num: int = 2
+    ) -> None:
+        self.folder, self.environment = folder, environment
+        self.worker, self.num = worker, num  # options of a worker's command, and how many there are to be
         self.log = (folder / "log.txt").open("wb")
+        self.file = folder / "scheduler.json"
         self.scheduler: subprocess.Popen[bytes] | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.limited: list[subprocess.Popen[bytes]] = []  # of no use any more
         self.address = ""
 
     def start(self, command: str, *options: str) -> subprocess.Popen[bytes]:
         """Start one of Dask's commands."""
         full = [sys.executable, "-m", f"distributed.cli.{command}", *options, "--no-dashboard"]
-        return subprocess.Popen(full, stdout=self.log, stderr=self.log, cwd=self.folder)
+        pipes = {"stdout": self.log, "stderr": self.log}
+        return subprocess.Popen(full, **pipes, cwd=self.folder, env=dict(self.environment), start_new_session=True)
 
     def ready(self) -> str:
         """Return the address of a scheduler that has two workers."""
         if self.scheduler is None or self.scheduler.poll() is not None:
             self.stop()
-            file = self.folder / "scheduler.json"
-            file.unlink(missing_ok=True)
-            options = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
+            self.file.unlink(missing_ok=True)
+            options = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file)]
             self.scheduler = self.start("dask_scheduler", *options)
-            wait_until(lambda: file.exists() and file.read_text().endswith("}"), "the scheduler")
-            self.address = json.loads(file.read_text())["address"]
+            wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"), "the scheduler")
+            self.address = json.loads(self.file.read_text())["address"]
+        for worker in self.limited:
+            processes.end(worker)
         self.workers = [worker for worker in self.workers if worker.poll() is None]
-        while len(self.workers) < 2:
-            options = ["--no-nanny", "--nthreads", "1", "--local-directory", str(self.folder)]
-            self.workers.append(self.start("dask_worker", self.address, *options))
+        while len(self.workers) < self.num:
+            options = [self.address, "--local-directory", str(self.folder), *self.worker]
+            self.workers.append(self.start("dask_worker", *options))
         with distributed.Client(self.address, set_as_default=False, timeout=PATIENCE) as client:
             client.wait_for_workers(2, timeout=PATIENCE)
         return self.address
 
+    def small_files(self, *others: subprocess.Popen[Any]) -> None:
+        """Let the workers, and other processes, write no file of more than 256 bytes any more; a limit stays, so others are next."""
+        for process in (*self.workers, *others):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (256, 256))
+        self.limited, self.workers = self.workers, []
+
     def stop(self) -> None:
         """Kill what still runs."""
-        for process in [*self.workers, *([self.scheduler] if self.scheduler else [])]:
+        for process in [*self.workers, *self.limited, *([self.scheduler] if self.scheduler else [])]:
             processes.end(process)
         self.workers, self.scheduler = [], None
 
 
 @contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(folder: Path, *how: Any) -> Iterator[Cluster]:
     """Give a cluster that ends with the block."""
-    made = Cluster(folder)
+    made = Cluster(folder, *how)
     try:
         yield made
     finally:
@@ -117,149 +118,120 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         made.log.close()
 
 
-class Sweep:
-    """One run of the command, to be hit in the middle."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.out = folder / "out"
-        self.plan = folder / "plan.toml"
-        self.plan.write_text(PLAN)
-        command = [sys.executable, "-m", "hockeystick", "sweep", "run", str(self.plan), "-o", str(self.out), *options]
-        with contextlib.ExitStack() as stack:
-            self.process = stack.enter_context(processes.child(command, stdout=subprocess.DEVNULL))
-            wait_until(lambda: self.parts() >= 5 or self.process.poll() is not None, "five parts")
-            self.parts_then = self.parts()
-            self.stack = stack.pop_all()  # it lives until `ended`
-
-    def parts(self) -> int:
-        """Return how many parts are there."""
-        return len([*(self.out / "cells").glob("part-*")]) if (self.out / "cells").exists() else 0
-
-    def children(self) -> list[psutil.Process]:
-        """Return the worker processes that the command itself has started."""
-        children = psutil.Process(self.process.pid).children(recursive=True)
-        return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
-
-    def ended(self, killed: str, whole: dict[str, bytes], address: str = "") -> Fault:
-        """Wait for the end, resume, here or on the cluster at an address, and look at the table."""
-        with self.stack:
-            _, errors = self.process.communicate(timeout=PATIENCE)
-        told = [line for line in errors.splitlines() if line.startswith("hockeystick")]
-        assert "Traceback" not in errors or self.process.returncode < 0, errors
-        kept = whole_files(Folder(self.out))
-        assert kept.items() <= whole.items()  # nothing is there in part
-        if address:
-            with distributed.Client(address, set_as_default=False, timeout=PATIENCE) as client:
-                run(self.plan, self.out, client=client)
-        else:
-            run(self.plan, self.out)
-        lost, doubled = lost_and_doubled(pq.read_table(self.out / "cells", columns=["cell"])["cell"], CELLS)
-        return Fault(
-            killed,
-            self.parts_then,
-            self.process.returncode,
-            " ".join(told),
-            len([name for name in kept if "part-" in name]),
-            lost,
-            doubled,
-            whole_files(Folder(self.out)) == whole,
-        )
+Command = subprocess.Popen[str]
 
 
-def worker_killed(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Kill one of two workers."""
-    sweep = Sweep(folder, "--scheduler", made.ready())
-    made.workers[0].kill()
-    return sweep.ended("one of two workers, SIGKILL", whole)
+@dataclass(frozen=True)
+class Scenario:
+    """What is done to a sweep that has written some parts, and how the command ends."""
+
+    killed: str
+    hit: Callable[[Cluster, Command], object]
+    exit_code: int = 0
+    message: str = ""
+    is_local: bool = False  # the command has two workers of its own
+    resumed_there: bool = False  # the cluster goes on with what is left of it
 
 
-def scheduler_killed(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Kill the scheduler."""
-    sweep = Sweep(folder, "--scheduler", made.ready())
-    assert made.scheduler
-    made.scheduler.kill()
-    return sweep.ended("the scheduler, SIGKILL", whole)
+def own_workers(command: Command) -> list[psutil.Process]:
+    """Return the worker processes that the command itself has started."""
+    children = psutil.Process(command.pid).children(recursive=True)
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
 
 
-def client_killed(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Kill the command, and start it again while its tasks are still in the cluster."""
-    sweep = Sweep(folder, "--scheduler", made.ready())
-    sweep.process.kill()
-    return sweep.ended("the command, SIGKILL", whole, made.address)
-
-
-def both_killed(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Kill a worker and the command, and start the command again with the worker that is left."""
-    sweep = Sweep(folder, "--scheduler", made.ready())
-    made.workers[1].kill()
-    sweep.process.kill()
-    return sweep.ended("a worker and the command, SIGKILL", whole, made.address)
-
-
-def workers_cannot_write(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Let workers write no file of more than 256 bytes any more: the command writes the parts."""
-    sweep = Sweep(folder, "--scheduler", made.ready())
-    with small_files(made, *made.workers):
-        return sweep.ended("nothing, but workers may not write", whole)
-
-
-def disk_full(made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Let neither workers nor the command write a file of more than 256 bytes any more."""
-    sweep = Sweep(folder, "--scheduler", made.ready())
-    with small_files(made, *made.workers, sweep.process):
-        return sweep.ended("nothing, but files may not exceed 256 bytes any more", whole)
-
-
-@contextlib.contextmanager
-def small_files(made: Cluster, *limited: subprocess.Popen[Any]) -> Iterator[None]:
-    """Let processes write small files only; the workers among them end with the block, since a limit stays."""
-    for process in limited:
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (256, 256))
-    try:
-        yield
-    finally:
-        for worker in made.workers:
-            processes.end(worker)
-
-
-def interrupted(_made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Press Ctrl-C, which a terminal sends to the command and to its workers."""
-    sweep = Sweep(folder, "--workers", "2")
-    os.killpg(sweep.process.pid, signal.SIGINT)
-    return sweep.ended("Ctrl-C with `--workers 2`", whole)
-
-
-def local_worker_killed(_made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
-    """Kill a worker that the command has started."""
-    sweep = Sweep(folder, "--workers", "2")
-    sweep.children()[0].kill()
-    return sweep.ended("one of `--workers 2`, SIGKILL", whole)
-
-
-def local_client_killed(_made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
+def kill_with_workers(_made: Cluster, command: Command) -> None:
     """Kill a command that has workers of its own: they end, too."""
-    sweep = Sweep(folder, "--workers", "2")
-    children = sweep.children()
-    sweep.process.kill()
+    children = own_workers(command)
+    command.kill()
     _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not alive
-    return sweep.ended("the command with `--workers 2`, SIGKILL", whole)
 
 
+RESUMES = r"; \d+ cells are kept, the same command resumes"
 SCENARIOS = {
-    function.__name__: function
-    for function in (
-        worker_killed,
-        scheduler_killed,
-        client_killed,
-        both_killed,
-        workers_cannot_write,
-        disk_full,
-        local_worker_killed,
-        local_client_killed,
-        interrupted,
-    )
+    "worker_killed": Scenario("one of two workers, SIGKILL", lambda made, _: made.workers[0].kill()),
+    "scheduler_killed": Scenario(
+        "the scheduler, SIGKILL", lambda made, _: made.scheduler.kill(), 1, f"the scheduler is gone: .*{RESUMES}"
+    ),
+    # Its tasks are still in the cluster where it starts again.
+    "client_killed": Scenario(
+        "the command, SIGKILL", lambda _, command: command.kill(), -signal.SIGKILL, resumed_there=True
+    ),
+    "both_killed": Scenario(
+        "a worker and the command, SIGKILL",
+        lambda made, command: (made.workers[1].kill(), command.kill()),
+        -signal.SIGKILL,
+        resumed_there=True,
+    ),
+    "workers_cannot_write": Scenario("nothing, but workers may not write", lambda made, _: made.small_files()),
+    "disk_full": Scenario(
+        "nothing, but files may not exceed 256 bytes any more",
+        lambda made, command: made.small_files(command),
+        1,
+        f"File too large{RESUMES}",
+    ),
+    "local_worker_killed": Scenario(
+        "one of `--workers 2`, SIGKILL", lambda _, command: own_workers(command)[0].kill(), is_local=True
+    ),
+    "local_client_killed": Scenario(
+        "the command with `--workers 2`, SIGKILL", kill_with_workers, -signal.SIGKILL, is_local=True
+    ),
+    "interrupted": Scenario(  # a terminal sends Ctrl-C to the command and to its workers
+        "Ctrl-C with `--workers 2`",
+        lambda _, command: os.killpg(command.pid, signal.SIGINT),
+        130,
+        "interrupted; resume with the same command",
+        is_local=True,
+    ),
 }
+
+
+@dataclass
+class Fault:
+    """What was left after the run was started again."""
+
+    parts_then: int
+    exit_code: int
+    message: str
+    parts_kept: int
+    rows_lost: int
+    rows_doubled: int
+    same_bytes: bool
+
+
+def play(scenario: Scenario, made: Cluster, folder: Path, whole: dict[str, bytes]) -> Fault:
+    """Hit one run of the command in the middle, start it again, here or on the cluster, and look at the table."""
+    out, plan = folder / "out", folder / "plan.toml"
+    plan.write_text(toml(PLAN))
+    where = ["--workers", "2"] if scenario.is_local else ["--scheduler", made.ready()]
+    command = [sys.executable, "-m", "hockeystick", "sweep", "run", plan, "-o", out, *where]
+
+    def parts() -> int:
+        return len([*(out / "cells").glob("part-*")])
+
+    with processes.child(command, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: parts() >= 5 or process.poll() is not None, "five parts")
+        parts_then = parts()
+        scenario.hit(made, process)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert "Traceback" not in errors or process.returncode < 0, errors
+    kept = whole_files(Folder(out))
+    assert kept.items() <= whole.items()  # nothing is there in part
+    with contextlib.ExitStack() as stack:
+        client = None
+        if scenario.resumed_there:
+            client = stack.enter_context(distributed.Client(made.address, set_as_default=False, timeout=PATIENCE))
+        run(plan, out, client=client)
+    lost, doubled = lost_and_doubled(pq.read_table(out / "cells", columns=["cell"])["cell"], CELLS)
+    return Fault(
+        parts_then,
+        process.returncode,
+        " ".join(line for line in errors.splitlines() if line.startswith("hockeystick")),
+        len([name for name in kept if "part-" in name]),
+        lost,
+        doubled,
+        whole_files(Folder(out)) == whole,
+    )
 
 
 def main() -> None:
@@ -267,15 +239,14 @@ def main() -> None:
     print("| killed | parts there | exit code | message | parts kept | rows lost | rows doubled | same bytes |")
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as root, cluster(Path(root)) as made:
-        (Path(root) / "plan.toml").write_text(PLAN)
-        run(Path(root) / "plan.toml", Path(root) / "whole")
+        run(PLAN, Path(root) / "whole")
         for name, scenario in SCENARIOS.items():
             folder = Path(root) / name
             folder.mkdir()
-            fault = scenario(made, folder, whole_files(Folder(Path(root) / "whole")))
+            fault = play(scenario, made, folder, whole_files(Folder(Path(root) / "whole")))
             message = fault.message.replace(str(folder) + os.sep, "").replace(made.address, "tcp://HOST:PORT")
             print(
-                f"| {fault.killed} | {fault.parts_then} of {PARTS} | {fault.exit_code} | {message} | {fault.parts_kept} "
+                f"| {scenario.killed} | {fault.parts_then} of {PARTS} | {fault.exit_code} | {message} | {fault.parts_kept} "
                 f"| {fault.rows_lost} | {fault.rows_doubled} | {'yes' if fault.same_bytes else 'NO'} |",
                 flush=True,
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 THETA: dict[str, Any] = {
@@ -9,6 +11,17 @@ THETA: dict[str, Any] = {
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
     "axes": {"eps": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
 }
+
+
+def toml(plan: Mapping[str, Any]) -> str:
+    """Return the text of a plan file."""
+
+    def value(given: Any) -> str:
+        if isinstance(given, Mapping):
+            return "{" + ", ".join(f"{key} = {value(inner)}" for key, inner in given.items()) + "}"
+        return f"[{', '.join(map(value, given))}]" if isinstance(given, list) else json.dumps(given)
+
+    return "".join(f"{key} = {value(given)}\n" for key, given in plan.items())
 
 
 def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:

@@ -13,11 +13,12 @@ import logging
 import multiprocessing
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ import processes
 from hockeystick.sweep import OutputError, run, store
 from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
-from written_files import lost_and_doubled, rows_of, whole_files, wrong
+from written_files import lost_and_doubled, rows_of, whole_files
 
 CELLS, PARTS = 800, 20
 PLANS = [
@@ -45,31 +46,21 @@ PLANS = [
 ]
 RUNS = multiprocessing.get_context("forkserver")
 RUNS.set_forkserver_preload(["hockeystick.sweep", "hockeystick.sweep.running", "s3fs"])
-FINISHED, REFUSED, FAILED, KILLED = 0, 2, 1, -9
+REFUSED = 2
+ENDINGS = {0: "finished", REFUSED: "refused", -signal.SIGKILL: "killed"}  # by the exit code
 
 
-@dataclass
-class Counts:
-    """What happened in all rounds, and what should not have: the entries from `rows_lost` on are to be 0."""
-
-    rounds: int = 0
-    started: int = 0
-    finished: int = 0
-    refused: int = 0
-    killed: int = 0
-    parts_damaged: int = 0
-    other_endings: int = 0
-    rows_lost: int = 0
-    rows_doubled: int = 0
-    rows_mixed: int = 0  # of the other plan
-    files_mixed_before_resuming: int = 0  # that the plan which got the place would not have written
-    damage_not_named: int = 0
-    other_plan_accepted: int = 0
-    rounds_with_other_bytes: int = 0
-
-    def bad(self) -> dict[str, int]:
-        """Return what should not have happened, and did."""
-        return wrong(self, "other_endings")
+# What should not happen.
+WRONG = (
+    "other endings",
+    "rows lost",
+    "rows doubled",
+    "rows mixed",  # of the other plan
+    "files mixed before resuming",  # that the plan which got the place would not have written
+    "damage not named",
+    "other plan accepted",
+    "rounds with other bytes",
+)
 
 
 def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
@@ -87,7 +78,7 @@ class Round:
     def __init__(self, out: str, s3: dict[str, str], whole: list[dict[str, bytes]], chance: random.Random) -> None:
         self.out, self.s3, self.whole, self.chance = out, s3, whole, chance
         self.folder = Folder(out)
-        self.counts = Counts(rounds=1)
+        self.counts = Counter({"rounds": 1})
 
     def start_and_kill(self) -> None:
         """Start runs of both plans at the same moment, and kill some of them after a while."""
@@ -101,22 +92,19 @@ class Round:
                 process.kill()
         for process in runs:
             process.join(processes.seconds(120))
-        codes = [process.exitcode for process in runs]
-        self.counts.started += len(runs)
-        self.counts.finished += codes.count(FINISHED)
-        self.counts.refused += codes.count(REFUSED)
-        self.counts.killed += codes.count(KILLED)
-        self.counts.other_endings += len([code for code in codes if code not in (FINISHED, REFUSED, KILLED)])
+        for process in runs:
+            self.counts[ENDINGS.get(process.exitcode, "other endings")] += 1
+        self.counts["started"] += len(runs)
 
     def owner(self) -> int | None:
         """Return which plan got the place, or None if none has; count what it would not have written."""
         there = whole_files(self.folder)
         if "_manifest.json" not in there:
-            self.counts.files_mixed_before_resuming += len(there)
+            self.counts["files mixed before resuming"] += len(there)
             return None
         owner = [whole["_manifest.json"] for whole in self.whole].index(there["_manifest.json"])
         foreign = [name for name, data in there.items() if self.whole[owner].get(name) != data]
-        self.counts.files_mixed_before_resuming += len(foreign)
+        self.counts["files mixed before resuming"] += len(foreign)
         return owner
 
     def damage(self, owner: int) -> int:
@@ -128,7 +116,7 @@ class Round:
             self.folder.write(
                 name, self.chance.choice((self.flipped, self.cut, self.foreign, rewritten))(name, data, owner)
             )
-        self.counts.parts_damaged += len(chosen)
+        self.counts["parts damaged"] += len(chosen)
         return len(chosen)
 
     def flipped(self, _name: str, data: bytes, _owner: int) -> bytes:
@@ -151,17 +139,17 @@ class Round:
         if owner is None:
             owner = 0
         summary = run(PLANS[owner], self.out, num_threads=1)
-        self.counts.damage_not_named += damaged - len(summary.damaged)
+        self.counts["damage not named"] += damaged - len(summary.damaged)
         with contextlib.suppress(OutputError):
             run(PLANS[1 - owner], self.out, num_threads=1)
-            self.counts.other_plan_accepted += 1
+            self.counts["other plan accepted"] += 1
         there = whole_files(self.folder)
-        self.counts.rounds_with_other_bytes += there != self.whole[owner]
+        self.counts["rounds with other bytes"] += there != self.whole[owner]
         rows = rows_of(there)
         lost, doubled = lost_and_doubled(rows["cell"], CELLS)
-        self.counts.rows_lost += lost
-        self.counts.rows_doubled += doubled
-        self.counts.rows_mixed += int(np.sum(rows["r"].to_numpy() != PLANS[owner]["fixed"]["r"]))
+        self.counts["rows lost"] += lost
+        self.counts["rows doubled"] += doubled
+        self.counts["rows mixed"] += int(np.sum(rows["r"].to_numpy() != PLANS[owner]["fixed"]["r"]))
 
 
 def rewritten(_name: str, data: bytes, _owner: int) -> bytes:
@@ -196,10 +184,10 @@ def bucket() -> Iterator[tuple[str, dict[str, str]]]:
         server.stop()
 
 
-def storm(kind: str, seconds: float, seed: int = 0) -> Counts:
+def storm(kind: str, seconds: float, seed: int = 0) -> Counter[str]:
     """Return the counts of so many seconds of rounds in directories or on an object store."""
     chance = random.Random(seed)
-    total = Counts()
+    total = Counter[str]()
     with tempfile.TemporaryDirectory() as root, bucket() as (url, s3):
         whole = []
         for at, plan in enumerate(PLANS):
@@ -208,13 +196,13 @@ def storm(kind: str, seconds: float, seed: int = 0) -> Counts:
             assert len(whole[-1]) == parse(plan).num_shards + 1
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            out = f"{url}/{total.rounds}" if kind == "object store" else f"{root}/{total.rounds}"
+            number = total["rounds"]
+            out = f"{url}/{number}" if kind == "object store" else f"{root}/{number}"
             one = Round(out, s3, whole, chance)
             for _ in range(chance.randrange(1, 4)):
                 one.start_and_kill()
             one.finish()
-            for field in fields(Counts):
-                setattr(total, field.name, getattr(total, field.name) + getattr(one.counts, field.name))
+            total.update(one.counts)
             if kind != "object store":
                 shutil.rmtree(out)
     return total
@@ -225,7 +213,7 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     print(f"hockeystick {store.__version__}, {seconds:g} s each")
     for kind in ("directory", "object store"):
-        print(f"{kind}: {storm(kind, seconds)}", flush=True)
+        print(f"{kind}: {dict(storm(kind, seconds))}", flush=True)
 
 
 if __name__ == "__main__":

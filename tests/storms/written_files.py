@@ -35,9 +35,3 @@ def lost_and_doubled(cells: Any, total: int) -> tuple[int, int]:
     """Return of how many cells a table has no row, and how many rows are there once more than they should."""
     distinct = len({*cells.to_pylist()})
     return total - distinct, len(cells) - distinct
-
-
-def wrong(counts: Any, first: str) -> dict[str, Any]:
-    """Return what should not have happened, and did: the counts from that one on that are not 0."""
-    names = [*vars(counts)]
-    return {name: vars(counts)[name] for name in names[names.index(first) :] if vars(counts)[name]}

@@ -18,8 +18,9 @@ import hockeystick as hs
 from hockeystick.cli import main
 from hockeystick.sweep import CellError, functions, run
 from hockeystick.sweep.captured_warnings import captured_warnings
-from hockeystick.sweep.evaluate import CELL_ERRORS, CellErrors, Shard, evaluate
+from hockeystick.sweep.evaluate import CELL_ERRORS, Shard, evaluate
 from hockeystick.sweep.plan import parse
+from sweep_plans import toml
 
 pytest.importorskip("pyarrow")
 
@@ -126,25 +127,6 @@ def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
     assert np.isnan(shard.outputs["y"]).all()
 
 
-def test_joined_reasons() -> None:
-    """Reasons of two outputs of the same cells are joined by a semicolon, and no text stands twice."""
-    first = CellErrors(np.array([-1, 0, 1, 0, 1], np.int32), ["a", "a"])
-    second = CellErrors(np.array([-1, -1, 0, 0, 0], np.int32), ["b"])
-    both = CellErrors.none((5,)).joined("x", first).joined("y", second)
-    said = ["" if code < 0 else both.texts[code] for code in both.codes]
-    assert said == ["", "x: a", "x: a; y: b", "x: a; y: b", "x: a; y: b"]
-    assert sorted(both.texts) == ["x: a", "x: a; y: b"]
-
-
-def test_refusals_are_collected_in_a_list() -> None:
-    """Checks that are given a list add what they refuse, in their order, and raise nothing."""
-    found: list[Any] = []
-    hs.gdp_epsilon([-1.0, 1.0], [[0.5], [-2.0]], on_error=found)
-    assert [[*one.arguments] for one in found] == [["mu"], ["delta"]]
-    assert [one.good.tolist() for one in found] == [[False, True], [[True], [False]]]
-    assert found[1].text([-2.0]).endswith(", not -2.0")
-
-
 def test_warnings_of_each_thread() -> None:
     """Each thread hears its own warnings while others come and go, and afterwards warnings are as before."""
     before = (warnings.showwarning, [*warnings.filters])
@@ -172,21 +154,13 @@ PLAN = {
     "outputs": {"spent": "gdp_delta"},
     "axes": {"mu": [3.0, 2.0, 1.0, -1.0, -2.0], "eps": [0.0, 1.0, 2.0]},  # cells 9 to 14 are refused
 }
-PLAN_TEXT = """
-shard_rows = 4
-[outputs]
-spent = "gdp_delta"
-[axes]
-mu = [3.0, 2.0, 1.0, -1.0, -2.0]
-eps = [0.0, 1.0, 2.0]
-"""
 
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     """Return the plan in a file."""
     file = tmp_path / "plan.toml"
-    file.write_text(PLAN_TEXT)
+    file.write_text(toml(PLAN))
     return file
 
 

@@ -8,20 +8,21 @@ import pickle
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
-from hockeystick.sweep import CellError, ClusterError, cluster, run, running
+from hockeystick.sweep import CellError, ClusterError, cluster, run
 from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
 from hockeystick.sweep.store import digest_of, manifest
 from processes import seconds
+from sweep_plans import toml
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -67,16 +68,11 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the shards that the client submits from now on."""
-    submit, submitted = client.submit, []
-
-    def noted(function: Any, *given: Any, **options: Any) -> Any:
-        submitted.extend(given[2:])  # nothing where the manifest is sent
-        return submit(function, *given, **options)
-
-    monkeypatch.setattr(client, "submit", noted)
-    return submitted
+@pytest.fixture
+def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the calls by which the client submits: first the manifest, then the shards."""
+    monkeypatch.setattr(client, "submit", mock.Mock(wraps=client.submit))
+    return client.submit.call_args_list
 
 
 @pytest.mark.parametrize("plan", [THETA, FEDERATION, DPSGD], ids=["theta", "federation", "dpsgd"])
@@ -92,46 +88,18 @@ def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]
         assert {*summary.warnings} == {*one.warnings}
 
 
-def test_cluster_resumes(tmp_path: Path, client: Any) -> None:
-    """A cluster computes what is missing, and nothing else."""
-    run(THETA, tmp_path / "out")
-    before = content(tmp_path / "out")
-    for part in (0, 7):
-        (tmp_path / f"out/cells/part-{part:06}.parquet").unlink()
-    assert run(THETA, tmp_path / "out", client=client).computed_rows == 6
-    assert run(THETA, tmp_path / "out", client=client).computed_rows == 0
-    assert content(tmp_path / "out") == before
-
-
-def test_few_shards_under_way(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_shards_under_way(tmp_path: Path, client: Any, submissions: list[Any]) -> None:
     """Two shards a thread are under way, one is fetched and one is written, however slowly; none stays behind."""
-    submitted = submissions(client, monkeypatch)
     ahead: list[int] = []
     plan = {**THETA, "shard_rows": 1}
-    run(plan, tmp_path / "out", client=client, progress=lambda done, *_rest: ahead.append(len(submitted) - done))
-    assert sorted(submitted) == [*range(40)]
+    run(plan, tmp_path / "out", client=client, progress=lambda done, *_rest: ahead.append(len(submissions) - 1 - done))
+    assert sorted(call.args[3] for call in submissions[1:]) == [*range(40)]
     assert len(ahead) == 41
     assert max(ahead) <= 2 * 2 + 2
     deadline = time.monotonic() + seconds(60)
     while client.futures and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not client.futures
-
-
-def test_failure_of_the_writer_releases_the_cluster(
-    tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A full disk ends the run with a hint, and leaves no work behind in the cluster."""
-
-    def full(*_arguments: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(cluster, "Folder", full)  # so that workers hand parts over
-    monkeypatch.setattr(running.Store, "write", full)
-    with pytest.raises(OSError, match=r"No space left on device; 0 cells are kept, the same command resumes"):
-        run(THETA, tmp_path / "out", client=client)
-    monkeypatch.undo()
-    assert run(THETA, tmp_path / "out", client=client).rows == 40
 
 
 @pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
@@ -166,7 +134,7 @@ def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], address: str, reason: str) -> None:
     """An address where nothing listens, or that is none, is refused in one line, and in a moment."""
-    (tmp_path / "plan.toml").write_text('[outputs]\ndelta = "theta"\n[axes]\neps = [1.0]\nr = [1.0]\n')
+    (tmp_path / "plan.toml").write_text(toml(THETA))
     began = time.monotonic()
     assert main(["sweep", "run", str(tmp_path / "plan.toml"), "-o", str(tmp_path / "out"), "--scheduler", address]) == 1
     assert time.monotonic() - began < seconds(5)
@@ -205,59 +173,33 @@ def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cluster, "SLOTS_SECONDS", 0.0)
     ahead: list[int] = []
     with workers_here(1) as client:
-        submitted = submissions(client, monkeypatch)
+        monkeypatch.setattr(client, "submit", mock.Mock(wraps=client.submit))
 
         def grow(done: int, _total: int, _left: float | None) -> None:
             if done == 10:
                 client.cluster.scale(4)
                 client.wait_for_workers(4, timeout=seconds(60))
-            ahead.append(len(submitted) - done)
+            ahead.append(client.submit.call_count - 1 - done)  # the manifest is sent, too
 
         run({**THETA, "shard_rows": 1}, tmp_path / "out", client=client, progress=grow)
     assert max(ahead[:10]) <= 2 * 1 + 2
     assert max(ahead[10:]) >= 2 * 4 - 1  # one was done, and the next may not have been submitted yet
 
 
-class Lost:
-    """A future of which nothing came."""
-
-    def __init__(self, error: Exception | None) -> None:
-        self.error = error
-
-    def cancelled(self) -> bool:
-        """Say whether the scheduler forgot it."""
-        return self.error is None
-
-    def result(self) -> None:
-        """Raise what Dask raises."""
-        assert self.error
-        raise self.error
-
-
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "kind", "message"),
     [
-        (None, "the scheduler is gone: its connection was lost"),
-        (TimeoutError("no answer"), "the scheduler is gone: no answer"),
-        (distributed.KilledWorker("compute-1", None, 3), r"ended every worker that tried it \(compute-1\).* memory"),
+        (None, ClusterError, "the scheduler is gone: its connection was lost"),
+        (TimeoutError("no answer"), ClusterError, "the scheduler is gone: no answer"),
+        (distributed.KilledWorker("one", None, 3), ClusterError, r"ended every worker that tried it \(one\).* memory"),
+        (RuntimeError("a bug"), RuntimeError, "a bug"),
     ],
 )
-def test_lost_results(error: Exception | None, message: str) -> None:
-    """What Dask says of a lost result is told in words."""
-    with pytest.raises(ClusterError, match=message):
-        cluster._result_of(Lost(error))
-
-
-def test_faults_of_the_library_pass(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that is no cell's and no cluster's reaches the caller as it is."""
-
-    def broken(*_arguments: object) -> None:
-        message = "This is a bug in hockeystick."
-        raise RuntimeError(message)
-
-    monkeypatch.setattr(cluster, "compute_part", broken)
-    with pytest.raises(RuntimeError, match="This is a bug"):
-        run(THETA, tmp_path / "out", client=client)
+def test_lost_results(error: Exception | None, kind: type[Exception], message: str) -> None:
+    """What Dask says of a lost result is told in words; an error that is no cell's and no cluster's passes as it is."""
+    lost = mock.Mock(**{"cancelled.return_value": error is None, "result.side_effect": error})
+    with pytest.raises(kind, match=message):
+        cluster._result_of(lost)
 
 
 @pytest.mark.parametrize(
@@ -313,15 +255,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return content(out)
 
 
-def test_workers_write(tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers write every part, though the path is relative to where the client works; nothing else is left there."""
-    monkeypatch.chdir(tmp_path)
-    summary = run(SHARED, "out", client=client)
-    assert summary.writers == f"workers wrote {PARTS} parts"
-    assert summary.writers in str(summary).splitlines()
-    assert content(tmp_path / "out") == whole
-
-
 def test_another_disk_at_the_same_path(
     tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,56 +272,48 @@ def test_another_disk_at_the_same_path(
 @pytest.mark.parametrize(
     ("patched", "error", "reason"),
     [
+        ((cluster, "Folder"), None, ""),
         ((cluster, "Folder"), PermissionError("Permission denied"), "open OUT: Permission denied"),
         ((cluster, "Folder"), ImportError("Install s3fs to access S3"), "open OUT: Install s3fs to access S3"),
         ((Folder, "write_shared"), OSError(28, "No space left on device"), "write to OUT: No space left on device"),
     ],
-    ids=["rights", "package", "disk"],
+    ids=["nothing", "rights", "package", "disk"],
 )
-def test_worker_without_the_means(
+def test_who_writes(
     tmp_path: Path,
     client: Any,
     whole: dict[str, bytes],
     monkeypatch: pytest.MonkeyPatch,
     *,
     patched: tuple[Any, str],
-    error: Exception,
+    error: Exception | None,
     reason: str,
 ) -> None:
-    """A worker without rights, credentials, the package of the store or room hands its parts over, and the summary says why."""
+    """Workers write every part; without rights, the package of the store or room they hand it over, and the summary says why."""
 
     def refused(*_given: object) -> None:
         raise error
 
-    out = tmp_path / "out"
-    run(SHARED, out)  # the manifest is there
-    for part in (out / "cells").iterdir():
+    monkeypatch.chdir(tmp_path)  # in which the client works: the path is relative to it
+    run(SHARED, "out")  # the manifest is there
+    for part in Path("out/cells").iterdir():
         part.unlink()
-    monkeypatch.setattr(*patched, refused)
-    summary = run(SHARED, out, client=client)
-    told = reason.replace("OUT", str(out))
-    assert summary.writers == f"this process wrote {PARTS}, since a worker cannot {told}"
-    assert content(out) == whole
+    if error:
+        monkeypatch.setattr(*patched, refused)
+    summary = run(SHARED, "out", client=client)
+    handed_over = f"this process wrote {PARTS}, since a worker cannot {reason.replace('OUT', str(tmp_path / 'out'))}"
+    assert summary.writers == (handed_over if error else f"workers wrote {PARTS} parts")
+    assert summary.writers in str(summary).splitlines()
+    assert content(tmp_path / "out") == whole
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_plan_travels_once(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch, shared: bool) -> None:
-    """A plan of 20,000 listed values is sent once, and not with every task, whether workers see the output or not."""
-    values = [k / 65536 for k in range(20_000)]
-    plan = {"shard_rows": 400, "outputs": {"delta": "theta"}, "axes": {"eps": values, "r": [1.5]}}
-    submit, sent = client.submit, []
-
-    def noted(*given: Any, **options: Any) -> Any:
-        sent.append(len(pickle.dumps([one for one in given if not isinstance(one, distributed.Future)])))
-        return submit(*given, **options)
-
-    monkeypatch.setattr(client, "submit", noted)
-    if not shared:
-        monkeypatch.setattr(cluster, "Folder", lambda _place: Folder(tmp_path / "nothing"))
-    summary = run(plan, tmp_path / "out", client=client)
-    assert ("this process wrote 50" in summary.writers) is not shared
-    assert len([size for size in sent if size > 1000]) == 1
-    assert len(sent) == 51
+def test_plan_travels_once(tmp_path: Path, client: Any, submissions: list[Any]) -> None:
+    """A plan of 2,000 listed values is sent once, and not with every task."""
+    values = [k / 65536 for k in range(2000)]
+    plan = {"shard_rows": 200, "outputs": {"delta": "theta"}, "axes": {"eps": values, "r": [1.5]}}
+    run(plan, tmp_path / "out", client=client)
+    sent = [[given for given in call.args if not isinstance(given, distributed.Future)] for call in submissions]
+    assert [len(pickle.dumps(given)) > 1000 for given in sent] == [True] + [False] * 10
 
 
 def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> None:
@@ -416,59 +341,6 @@ def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytes
         run(SHARED, tmp_path / "out", client=client)
     monkeypatch.undo()
     assert run(SHARED, tmp_path / "out", client=client).computed_rows == 2
-
-
-FOLDERS = ["directory", "memory", "object store", "object store without conditions"]
-
-
-@pytest.fixture(params=FOLDERS)
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Give a folder of each kind."""
-    if request.param == "directory":
-        made = Folder(tmp_path)
-        made.create("cells")
-        return made
-    made = Folder(f"memory://{uuid.uuid4()}/out")
-    made.uploads_whole = request.param.startswith("object store")
-    if request.param == "object store":
-        made.system = Conditional()
-    made.create("cells")
-    return made
-
-
-class Conditional:
-    """An object store that creates and does not replace, where it is asked for that."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> None:
-        """Upload an object."""
-        if mode == "create" and path in self.objects:
-            message = "PreconditionFailed"
-            raise RuntimeError(message)
-        self.objects[path] = value
-
-    def cat_file(self, path: str) -> bytes:
-        """Return an object."""
-        if path not in self.objects:
-            raise FileNotFoundError(path)
-        return self.objects[path]
-
-
-def test_shared_writing(folder: Any) -> None:
-    """A part is there after the first writer and the second; without the token it is not written; another one is told."""
-    name = "cells/part-000000.parquet"
-    assert not folder.write_shared(name, b"part", lambda: False)
-    assert folder.read(name) is None
-    assert folder.write_shared(name, b"part", lambda: True)
-    assert folder.write_shared(name, b"part", lambda: True)
-    assert folder.read(name) == b"part"
-    if not folder.is_local:  # where a rename replaces a damaged part in one step
-        assert not folder.write_shared(name, b"other", lambda: True)
-        assert folder.read(name) == b"part"
-    if not isinstance(getattr(folder, "system", None), Conditional):
-        assert set(folder.entries("cells")) == {"part-000000.parquet"}
 
 
 def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:

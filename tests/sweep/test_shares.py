@@ -74,12 +74,9 @@ def test_share_resumes_and_says_so(tmp_path: Path) -> None:
     for other, message in (((3, 4), "for share '2 of 4', not for share '3 of 4'"), (None, "not for the whole plan")):
         with pytest.raises(OutputError, match=re.escape(message)):
             run(PLAN, tmp_path, shards=other)
-
-
-def test_parts_of_other_shares(tmp_path: Path) -> None:
-    """A part of another share does not stay in a share's directory."""
-    run(PLAN, tmp_path, shards=(2, 4))
-    (tmp_path / "cells/part-000000.parquet").write_bytes((tmp_path / "cells/part-000001.parquet").read_bytes())
+    shutil.copy(
+        tmp_path / "cells/part-000001.parquet", tmp_path / "cells/part-000000.parquet"
+    )  # a part of another share
     with pytest.raises(OutputError, match=r"out must hold this sweep alone, not .*part-000000\.parquet"):
         run(PLAN, tmp_path, shards=(2, 4))
 
@@ -134,16 +131,6 @@ def test_what_is_not_merged(tmp_path: Path, alone: dict[str, bytes]) -> None:
         merge([*outs, tmp_path / "copy"], tmp_path / "out")
     merge(outs, tmp_path / "out")  # on top of what the refused merges had copied
     assert content(tmp_path / "out") == alone
-
-
-@pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
-def test_parts_of_other_versions(tmp_path: Path, key: str) -> None:
-    """Shares that other versions or instruction sets computed are not mixed."""
-    outs = shares(tmp_path, 2)
-    manifest = json.loads((outs[1] / "_manifest.json").read_text())
-    (outs[1] / "_manifest.json").write_text(json.dumps({**manifest, key: "other"}))
-    with pytest.raises(OutputError, match=f"of one sweep, not .*: {key} changed from "):
-        merge(outs, tmp_path / "out")
 
 
 @pytest.mark.parametrize(

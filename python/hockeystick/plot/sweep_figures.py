@@ -9,16 +9,16 @@ from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots
 from hockeystick.plot.scales import FEW, Scale, is_geometric, same_bound
 from hockeystick.sweep.functions import printer, status, unit_of_argument, unit_of_value, with_unit
 from hockeystick.sweep.plan import Output
-from hockeystick.sweep.view import Drawn, View
+from hockeystick.sweep.view import Choice, Drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figures_of(view: View, folder: Path, outputs: list[str], budget: float | None) -> dict[str, Figure]:
+def figures_of(view: Choice, folder: Path, outputs: list[str], budget: float | None) -> dict[str, Figure]:
     """Return the pictures by the name of their file."""
     across = _drawn_scale(view, view.x)
-    titles = [panel.title for panel in view.panels]
+    titles = view.titles
     tables = {name: view.values(folder, name) for name in outputs}
     functions = {name: _output(view, name).function.name for name in outputs}
     if view.y is None:
@@ -44,7 +44,7 @@ def figures_of(view: View, folder: Path, outputs: list[str], budget: float | Non
     }
 
 
-def _title(view: View, outputs: list[str], budget: float | None) -> str:
+def _title(view: Choice, outputs: list[str], budget: float | None) -> str:
     """Return the plan's title, what the outputs are with their arguments, what is held or fixed, and the budget."""
     named = "; ".join(_named(_output(view, name)) for name in outputs)
     fixed = ", ".join(f"{name} = {_text(value)}" for name, value in view.plan.fixed.items())
@@ -64,7 +64,7 @@ def _text(value: Any) -> str:
     return format(value, "g") if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
-def _drawn_scale(view: View, drawn: Drawn) -> Scale:
+def _drawn_scale(view: Choice, drawn: Drawn) -> Scale:
     """Return the scale of a drawn argument; what moves with it stands beside it at each tick, or in the label."""
     axis = view.plan.axes[drawn.axis]
     zipped = [name for name in axis.names if name != drawn.name]
@@ -80,10 +80,10 @@ def _drawn_scale(view: View, drawn: Drawn) -> Scale:
     return Scale(drawn.values, label, is_geometric(drawn.values), ticks)
 
 
-def _output_label(view: View, name: str) -> str:
+def _output_label(view: Choice, name: str) -> str:
     """Return an output's name with the unit of what its function returns."""
     return with_unit(name, unit_of_value(_output(view, name).function.name))
 
 
-def _output(view: View, name: str) -> Output:
+def _output(view: Choice, name: str) -> Output:
     return next(output for output in view.plan.outputs if output.column == name)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import math
 import re
 import warnings
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +34,13 @@ _INT64 = np.iinfo(np.int64)
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # of a comparison with the sides exchanged
 _SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _COMPARE = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "==": pc.equal,
+    "!=": pc.not_equal,
 }
-# Of each row: whether it is true, and whether it is false; neither where a value is not known.
-Truth: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 GRAMMAR = "comparisons of a column with a number or a quoted word, and, or, not, parentheses"
 
 
@@ -89,28 +88,27 @@ def _check_depth(tree: ast.expr) -> None:
         raise RecursionError("it is nested too deeply")  # noqa: EM101 - told by the caller
 
 
-def truth(tree: ast.expr, table: pa.Table) -> Truth:
-    """Return for which rows of a table a parsed condition is true, and for which it is false."""
+def where_true(tree: ast.expr, table: pa.Table) -> NDArray[np.bool_]:
+    """Return for which rows of a table a parsed condition is true."""
+    found: NDArray[np.bool_] = _truth(tree, table).fill_null(False).to_numpy()
+    return found
+
+
+def _truth(tree: ast.expr, table: pa.Table) -> pa.ChunkedArray:
+    """Return of each row whether a condition is true, null where that is not known."""
     if isinstance(tree, ast.BoolOp):
-        return _joined([truth(part, table) for part in tree.values], all_of=isinstance(tree.op, ast.And))
+        join = pc.and_kleene if isinstance(tree.op, ast.And) else pc.or_kleene
+        return functools.reduce(join, [_truth(part, table) for part in tree.values])
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
-        true, false = truth(tree.operand, table)
-        return false, true
+        return pc.invert(_truth(tree.operand, table))
     if isinstance(tree, ast.Compare):
         operands = [tree.left, *tree.comparators]
         pairs = zip(operands, tree.ops, operands[1:], strict=False)
-        return _joined([_comparison(*pair, table) for pair in pairs], all_of=True)
+        return functools.reduce(pc.and_kleene, [_comparison(*pair, table) for pair in pairs])
     raise _refused(tree)
 
 
-def _joined(parts: list[Truth], *, all_of: bool) -> Truth:
-    true, false = zip(*parts, strict=True)
-    if all_of:
-        return np.logical_and.reduce(true), np.logical_or.reduce(false)
-    return np.logical_or.reduce(true), np.logical_and.reduce(false)
-
-
-def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, table: pa.Table) -> Truth:
+def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, table: pa.Table) -> pa.ChunkedArray:
     symbol = _SYMBOLS.get(type(sign), "")
     if not symbol or isinstance(left, ast.Name) == isinstance(right, ast.Name):
         raise _refused(ast.Compare(left, [sign], [right]))
@@ -119,7 +117,6 @@ def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, table: pa.Tabl
     assert isinstance(left, ast.Name)
     kind, value = column_type(left.id, table.schema, "where"), _literal(right)
     column = table[left.id]
-    known: NDArray[np.bool_] = np.ones(len(table), np.bool_)
     if pa.types.is_string(kind) != isinstance(value, str):
         wanted = "a quoted word" if pa.types.is_string(kind) else "a number"
         raise ValueError(must("where", f"compare {left.id} with {wanted}", value))
@@ -127,26 +124,23 @@ def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, table: pa.Tabl
         if symbol not in ("==", "!="):
             message = f"where must compare the words of {left.id} by == or !=, not {symbol}"
             raise ValueError(message)
-        known, equal = column.is_valid().to_numpy(), pc.fill_null(pc.equal(column, value), fill_value=False).to_numpy()
-        true: NDArray[np.bool_] = equal if symbol == "==" else ~equal
     elif pa.types.is_integer(kind):
-        true = _whole(column.to_numpy(), symbol, value)
+        return _whole(column, symbol, value)
     else:
-        known = ~np.isnan(column.to_numpy())
-        true = _COMPARE[symbol](column.to_numpy(), float(value))
-    return known & true, known & ~true
+        column, value = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column), float(value)
+    return _COMPARE[symbol](column, value)
 
 
-def _whole(values: NDArray[np.int64], symbol: str, value: float) -> NDArray[np.bool_]:
-    """Compare integers with any number exactly, where NumPy would round those beyond 2^53: as a range of integers."""
+def _whole(column: pa.ChunkedArray, symbol: str, value: float) -> pa.ChunkedArray:
+    """Compare integers with any number exactly, where Arrow would round those beyond 2^53: as a range of integers."""
     if symbol == "!=":
-        return ~_whole(values, "==", value)
+        return pc.invert(_whole(column, "==", value))
     least = {"<": _INT64.min, "<=": _INT64.min, ">": math.floor(value) + 1}.get(symbol, math.ceil(value))
     most = {">": _INT64.max, ">=": _INT64.max, "<": math.ceil(value) - 1}.get(symbol, math.floor(value))
     least, most = max(least, int(_INT64.min)), min(most, int(_INT64.max))
     if least > most:  # no integer is
-        return np.zeros(len(values), np.bool_)
-    return (values >= least) & (values <= most)
+        return pc.is_null(column)
+    return pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most))
 
 
 def _literal(node: ast.expr) -> float | str:

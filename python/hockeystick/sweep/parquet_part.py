@@ -48,12 +48,8 @@ WRITE_OPTIONS: dict[str, Any] = {
     "sorting_columns": [pq.SortingColumn(0)],  # the cell
     "store_schema": False,  # see _readers_schema
 }
-IDENTITY = (
-    "plan_sha256",
-    "version",
-    "instruction_set",
-    "pyarrow",
-)  # of the manifest's entries, those that a part repeats
+# Of the manifest's entries, those that a part repeats.
+IDENTITY = ("plan_sha256", "version", "instruction_set", "pyarrow")
 DIGEST = "hockeystick.file_sha256"
 NO_DIGEST = b"0" * 64
 
@@ -167,9 +163,8 @@ def _spread(values: Values, stride: int, cells: range) -> Values:
     there = values[np.arange(first, last) % len(values)]
     start = cells.start - first * stride
     if stride > len(cells):  # one value, or the last cells of one and the first of the next
-        return np.repeat(
-            there, [stride - start, cells.stop - first * stride - stride] if len(there) > 1 else len(cells)
-        )
+        lengths = [stride - start, start + len(cells) - stride] if len(there) > 1 else len(cells)
+        return np.repeat(there, lengths)
     return np.repeat(there, stride)[start : start + len(cells)]
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hockeystick.sweep.condition import column_type, columns_of, parsed, truth
+from hockeystick.sweep.condition import column_type, columns_of, parsed, where_true
 from hockeystick.sweep.errors import OutputError, must, needs
 from hockeystick.sweep.functions import MEANING, status, unit_of_argument, unit_of_value
-from hockeystick.sweep.parquet_part import DamagedPartError, Part, schema_of
+from hockeystick.sweep.parquet_part import IDENTITY, DamagedPartError, Part, schema_of
 from hockeystick.sweep.plan import Output, Plan
 from hockeystick.sweep.store import Store, changes, manifest, open_store, stored_sweep
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import xarray
 
 LEAST_BYTES = 12  # the magic at both ends of a Parquet file and the length of its footer
-STATED = ("plan_sha256", "version", "instruction_set", "pyarrow")  # of the manifest, in the attributes of xarray
 
 
 class Results:
@@ -73,7 +72,7 @@ class Results:
         pyarrow.dataset.Dataset
             Its rows are cells; those of missing parts are not among them.
         """
-        schema = readable(schema_of(self._store.plan))
+        schema = schema_of(self._store.plan)
         if not self._there:
             return data_sets.dataset(schema.empty_table())
         folder = self._store.folder
@@ -135,14 +134,14 @@ class Results:
         (2000, 1.2)
         """
         key, name = _objective(maximise, minimise)
-        schema = readable(schema_of(self._store.plan))
+        schema = schema_of(self._store.plan)
         if pa.types.is_string(column_type(name, schema, key)):
             message = f"{key} must name a column of numbers, not {name}"
             raise ValueError(message)
         tree = None if where is None else parsed(where)
         needed = {name}
         if tree is not None:
-            truth(tree, schema.empty_table())  # refused before anything is read
+            where_true(tree, schema.empty_table())  # refused before anything is read
             needed |= columns_of(tree)
         if self.missing_cells and not partial:
             remedy = "merge all shares" if self._store.share else "run the sweep to its end"
@@ -155,10 +154,9 @@ class Results:
         best: dict[str, Any] | None = None
         for _, table in self._parts():
             values = table[name].to_numpy()
-            taken = ~np.isnan(values) & (True if tree is None else truth(tree, table)[0])
-            if not taken.any():
+            rows = np.flatnonzero(~np.isnan(values) & (True if tree is None else where_true(tree, table)))
+            if not len(rows):
                 continue
-            rows = np.flatnonzero(taken)
             at = rows[values[rows].argmax() if key == "maximise" else values[rows].argmin()]  # of equal ones the first
             if best is None or (values[at] > best[name] if key == "maximise" else values[at] < best[name]):
                 best = table.slice(at, 1).to_pylist()[0]
@@ -203,7 +201,7 @@ class Results:
             output.column: (dims, values[output.column].reshape(plan.shape), _attributes(output))
             for output in plan.outputs
         }
-        stated = {key: str(stored[key]) for key in STATED}
+        stated = {key: str(stored[key]) for key in IDENTITY}
         facts = {"title": plan.title, **stated, "plan": json.dumps(stored["plan"])}
         counts = {"missing_cells": self.missing_cells, "failed_cells": failed}
         return xarray.Dataset(variables, _coordinates(plan), {**facts, **counts})
@@ -229,12 +227,7 @@ class Results:
     def _parts(self) -> Iterator[tuple[range, pa.Table]]:
         """Yield the cells and the rows of each part that is there, once its digest is right."""
         for index in self._there:
-            try:
-                table = self._store.table(index, self._store.content(index))
-            except DamagedPartError as error:
-                message = f"out must hold whole parts, not {self._store.path(index)}: {error}; run the sweep again to repair it"
-                raise OutputError(message) from error
-            yield self._store.plan.shard(index), table.cast(readable(table.schema))
+            yield self._store.plan.shard(index), self._store.table(index)
 
 
 def open(out: str | os.PathLike[str]) -> Results:
@@ -350,14 +343,6 @@ def _unit(unit: str) -> dict[str, str]:
 
 def _file(store: Store, index: int) -> str:
     return store.name(index).removeprefix("cells/")
-
-
-def readable(schema: pa.Schema) -> pa.Schema:
-    """Return a schema without dictionaries: words are strings to whoever reads a table."""
-    for at, field in enumerate(schema):
-        if pa.types.is_dictionary(field.type):
-            schema = schema.set(at, field.with_type(field.type.value_type))
-    return schema
 
 
 def _warn_of_unsound(plan: Plan, columns: set[str]) -> None:

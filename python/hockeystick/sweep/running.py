@@ -2,8 +2,8 @@
 
 On the threads of this process each thread computes, encodes and writes whole shards. NumPy, Arrow, SHA-256 and the compiled functions
 release the interpreter's lock, so that threads run side by side. A plan of costly functions, or of fewer shards than threads, runs one
-shard at a time and gives the functions the threads: the last shard, or Ctrl-C, then need not wait for one thread that has many
-cells left. On a cluster the same is done by the module `cluster`.
+shard at a time in the caller's thread and gives the functions the threads: the last shard then need not wait for one thread that has
+many cells left, and Ctrl-C ends a training after its round. On a cluster the same is done by the module `cluster`.
 
 Which shard is computed next moves no number and no border of the table.
 """
@@ -186,9 +186,7 @@ class Runner:
     def compute(self, pool: ThreadPool | ClusterPool) -> None:
         """Keep a pool busy to the end; count those parts, too, that were in flight when another one failed."""
         in_flight = set[Future[Any]]()
-        done = queue.SimpleQueue[
-            Future[Any]
-        ]()  # which no signal's exception breaks, as it may a lock of `futures.wait`
+        done = queue.SimpleQueue[Future[Any]]()  # no signal's exception breaks it, as it may a lock of `futures.wait`
         try:
             while True:
                 while len(in_flight) < pool.capacity() and (index := self.waiting.next()) is not None:
@@ -288,9 +286,8 @@ class ThreadPool:
         self.at_once = 1 if costly or num_waiting < threads else threads
         self.threads_of_call = threads if self.at_once == 1 else 1
         # Connections of some remote file systems are no connections for several threads.
-        self.writing: contextlib.AbstractContextManager[Any] = (
-            contextlib.nullcontext() if store.folder.is_local else threading.Lock()
-        )
+        lock = contextlib.nullcontext() if store.folder.is_local else threading.Lock()
+        self.writing: contextlib.AbstractContextManager[Any] = lock
         self.executor = ThreadPoolExecutor(self.at_once)
         self.ending = threading.Event()
 
@@ -299,8 +296,12 @@ class ThreadPool:
         return self.at_once
 
     def submit(self, index: int) -> Future[Part | None]:
-        """Have a shard computed and written."""
-        return self.executor.submit(self._publish, index)
+        """Have a shard computed and written; one at a time in this thread, the only one in which Python hears Ctrl-C."""
+        if self.at_once > 1:
+            return self.executor.submit(self._publish, index)
+        done = Future[Part | None]()
+        done.set_result(self._publish(index))
+        return done
 
     def published(self, future: Future[Any]) -> Part:
         """Return a part that is there, or raise what its thread raised."""

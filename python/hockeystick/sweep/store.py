@@ -21,7 +21,15 @@ import hockeystick._core as core
 from hockeystick._core import __version__
 from hockeystick.sweep.errors import OutputError, PlanError, shorten
 from hockeystick.sweep.folders import MANIFEST, Folder, is_skipped, is_temporary
-from hockeystick.sweep.parquet_part import IDENTITY, PYARROW_VERSION, Counts, Part, decode, whole_table
+from hockeystick.sweep.parquet_part import (
+    IDENTITY,
+    PYARROW_VERSION,
+    Counts,
+    DamagedPartError,
+    Part,
+    decode,
+    whole_table,
+)
 from hockeystick.sweep.plan import Axis, Plan, Share, parse, stored_share
 
 if TYPE_CHECKING:
@@ -32,9 +40,8 @@ FORMAT = 3  # of the manifest and the parts
 FROM_PLAN = ("plan_sha256", "cells", "shard_rows")
 LIBRARIES = ("numba", "numpy", "scipy", "scikit-learn")  # on which the last digits of trainings depend
 
-CONFLICT_SECONDS = (
-    2.0  # within which a remote place is tried again: a store that refused an upload shows the other one by then
-)
+# Within which a remote place is tried again: a store that refused an upload shows the other one by then.
+CONFLICT_SECONDS = 2.0
 POLL_SECONDS = 0.05
 
 
@@ -82,9 +89,13 @@ class Store:
         """Return the bytes of a part, or None if it is not there."""
         return self.folder.read(self.name(index))
 
-    def table(self, index: int, content: bytes | None) -> pa.Table:
-        """Return the rows of a part of these bytes; refuse a part that this sweep would not have written."""
-        return whole_table(self.plan, self.manifest, index, content)
+    def table(self, index: int) -> pa.Table:
+        """Return the rows of a part; refuse one that this sweep would not have written."""
+        try:
+            return whole_table(self.plan, self.manifest, index, self.content(index))
+        except DamagedPartError as error:
+            message = f"out must hold whole parts, not {self.path(index)}: {error}; run the sweep again to repair it"
+            raise OutputError(message) from error
 
     def decoded(self, index: int, content: bytes | None) -> Counts:
         """Return what a part of these bytes holds; refuse a part that this sweep would not have written."""

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.sweep.errors import OutputError
 from hockeystick.sweep.folders import Folder
-from hockeystick.sweep.parquet_part import Counts, DamagedPartError, count
+from hockeystick.sweep.parquet_part import Counts, count
 from hockeystick.sweep.plan import Axis, Plan, Values
 from hockeystick.sweep.store import Store, read_manifest
 
@@ -43,42 +44,97 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One combination of the arguments that are not drawn."""
-
-    title: str
-    positions: dict[int, int]  # axis -> position
-
-
-@dataclass(frozen=True)
-class View:
-    """A choice of axes and panels for a plan."""
+class Choice:
+    """Which cells are shown: those of two drawn axes (or one), for each combination of positions of the others."""
 
     plan: Plan
     x: Drawn
     y: Drawn | None  # None for a plan with one numeric axis
-    panels: list[Panel]
-    held: str  # the arguments that are the same in all panels, in words
-    chosen: str = ""  # which axes have panels for some of their values only, in words
+    slices: dict[int, NDArray[np.intp]]  # axis -> positions, for the axes that are not drawn, in the plan's order
+
+    def points(self, axis: int) -> NDArray[np.intp]:
+        """Return the chosen positions of an axis."""
+        drawn = {self.x.axis: self.x.points} | ({self.y.axis: self.y.points} if self.y else {})
+        return drawn.get(axis, self.slices.get(axis, np.arange(0)))
+
+    @property
+    def plane(self) -> int:
+        """Return the number of cells of a slice."""
+        return len(self.x.points) * (len(self.y.points) if self.y else 1)
+
+    @property
+    def num_slices(self) -> int:
+        """Return the number of slices."""
+        return math.prod(map(len, self.slices.values()))
+
+    def cells(self) -> NDArray[np.int64]:
+        """Return the numbers of the cells, slice by slice, in each row by row of y."""
+        strides = self.plan.strides
+        axes = [*self.slices.items(), *((drawn.axis, drawn.points) for drawn in (self.y, self.x) if drawn)]
+        cells = np.zeros(1, dtype=np.int64)
+        for axis, points in axes:
+            cells = (cells[:, None] + points.astype(np.int64) * strides[axis]).ravel()
+        return cells
 
     def values(self, out: Path, column: str) -> NDArray[np.float64]:
-        """Return (panels, y, x) values of an output, (panels, 1, x) without y; NaN where the run has not been yet."""
-        strides = self.plan.strides
-        plane = self.x.points * strides[self.x.axis]
-        if self.y:
-            plane = plane + self.y.points[:, None] * strides[self.y.axis]
-        starts = [sum(at * strides[axis] for axis, at in panel.positions.items()) for panel in self.panels]
-        cells = np.asarray(starts)[:, None, None] + np.atleast_2d(plane)
+        """Return (slices, y, x) values of an output, (slices, 1, x) without y; NaN where the run has not been yet."""
+        cells = self.cells().reshape(self.num_slices, -1, len(self.x.points))
         return read_cells(out, self.plan, column, cells)
 
+    @property
+    def titles(self) -> list[str]:
+        """Return in words where each slice is."""
+        spread = {axis: at for axis, at in self.slices.items() if len(at) > 1}
+        return [
+            ", ".join(point(self.plan.axes[axis], at) for axis, at in zip(spread, combination, strict=True))
+            for combination in itertools.product(*(positions.tolist() for positions in spread.values()))
+        ]
 
-def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mapping[str, str] | None = None) -> View:
-    """Return what to draw: the two longest numeric axes unless told otherwise."""
+    @property
+    def held(self) -> str:
+        """Return in words the arguments that are the same in all slices."""
+        return ", ".join(point(self.plan.axes[axis], at[0]) for axis, at in self.slices.items() if len(at) == 1)
+
+    @property
+    def chosen(self) -> str:
+        """Return in words which axes have slices for some of their values only."""
+        return "; ".join(
+            f"panels for {len(at)} of the {len(self.plan.axes[axis])} values of {self.plan.axes[axis].names[0]}"
+            for axis, at in self.slices.items()
+            if 1 < len(at) < len(self.plan.axes[axis])
+        )
+
+
+def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mapping[str, str] | None = None) -> Choice:
+    """Return what to draw: the two longest numeric axes unless told otherwise; an axis that `slices` names is held at one value.
+
+    Short axes are spread over panels; a long one has some of its values there, or the first alone.
+    """
     first, second, held = choose_drawn(plan, x, y, slices)
-    drawn_axes = {first.axis, second.axis if second else first.axis}
-    spread, fixed = _spread(plan, drawn_axes, held)
-    text = ", ".join(point(plan.axes[index], fixed[index]) for index in sorted(fixed))
-    return View(plan, first, second, _panels(plan, spread, fixed), text, _chosen(plan, spread))
+    shown = {axis: np.array([at], dtype=np.intp) for axis, at in held.items()}
+    for axis in sorted(_others(plan, first, second, held), key=lambda axis: len(plan.axes[axis])):
+        room, length = MAX_PANELS // math.prod(map(len, shown.values())), len(plan.axes[axis])
+        shown[axis] = evenly(length, length if length <= room else min(room, SOME))
+    return Choice(plan, first, second, dict(sorted(shown.items())))
+
+
+def choose_cells(plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None) -> Choice:
+    """Return which cells a page can hold: all axes as evenly as there is room for."""
+    first, second, held = choose_drawn(plan, x, y, slices)
+    most = MAX_ACROSS if second else MAX_ALONG
+    first, second = _thinned(first, most), _thinned(second, most) if second else None
+    free = _others(plan, first, second, held)
+    plane = len(first.points) * (len(second.points) if second else 1)
+    length = _common_length([len(plan.axes[axis]) for axis in free], MAX_NUMBERS // (plane * len(plan.outputs)))
+    shown = {axis: np.array([at], dtype=np.intp) for axis, at in held.items()}
+    shown |= {axis: evenly(len(plan.axes[axis]), length) for axis in free}
+    return Choice(plan, first, second, dict(sorted(shown.items())))
+
+
+def _others(plan: Plan, first: Drawn, second: Drawn | None, held: Mapping[int, int]) -> list[int]:
+    """Return the axes that are neither drawn nor held."""
+    taken = {first.axis, *held} | ({second.axis} if second else set())
+    return [axis for axis in range(len(plan.axes)) if axis not in taken]
 
 
 def choose_drawn(
@@ -106,15 +162,8 @@ def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> 
     values = np.full(cells.shape, np.nan)
     shards = cells // plan.shard_rows
     store = Store(Folder(out), plan, read_manifest(out))
-    for shard in np.unique(shards).tolist():
-        content = store.content(shard)
-        if content is None:
-            continue
-        try:
-            stored = store.table(shard, content)[column].to_numpy()
-        except DamagedPartError as error:
-            message = f"out must hold whole parts, not {store.path(shard)}: {error}; run the sweep again to repair it"
-            raise ValueError(message) from error
+    for shard in np.intersect1d(shards, [*store.sizes()]).tolist():
+        stored = store.table(shard)[column].to_numpy()
         here = shards == shard
         values[here] = stored[cells[here] - shard * plan.shard_rows]
     return values
@@ -193,81 +242,12 @@ def _position(name: str, values: Values, text: str) -> int:
     return int(matches[0])
 
 
-def _spread(plan: Plan, drawn: set[int], held: Mapping[int, int]) -> tuple[dict[int, NDArray[np.intp]], dict[int, int]]:
-    """Spread short axes over panels, of a long one some values; return their positions, and those of what is held."""
-    spread: dict[int, NDArray[np.intp]] = {}
-    fixed = dict(held)
-    others = [index for index in range(len(plan.axes)) if index not in drawn and index not in held]
-    for index in sorted(others, key=lambda index: len(plan.axes[index])):
-        room = MAX_PANELS // math.prod(map(len, spread.values()))
-        length = len(plan.axes[index])
-        if length > 1 and room > 1:
-            spread[index] = evenly(length, length if length <= room else min(room, SOME))
-        else:
-            fixed[index] = 0
-    return dict(sorted(spread.items())), fixed
-
-
-def _panels(plan: Plan, spread: Mapping[int, NDArray[np.intp]], fixed: Mapping[int, int]) -> list[Panel]:
-    """Return a panel for each combination of the positions."""
-    return [
-        Panel(
-            ", ".join(point(plan.axes[index], at) for index, at in zip(spread, combination, strict=True)),
-            {**fixed, **dict(zip(spread, combination, strict=True))},
-        )
-        for combination in itertools.product(*(positions.tolist() for positions in spread.values()))
-    ]
-
-
-def _chosen(plan: Plan, spread: Mapping[int, NDArray[np.intp]]) -> str:
-    """Return in words which axes are not drawn in full."""
-    return "; ".join(
-        f"panels for {len(positions)} of the {len(plan.axes[index])} values of {plan.axes[index].names[0]}"
-        for index, positions in spread.items()
-        if len(positions) < len(plan.axes[index])
-    )
-
-
 def point(axis: Axis, at: int) -> str:
     """Return in words where a position of an axis is."""
     return ", ".join(
         f"{name} = {values[at] if values.dtype.kind == 'U' else format(values[at], 'g')}"
         for name, values in zip(axis.names, axis.values, strict=True)
     )
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which cells a page holds: those of two drawn axes (or one), for each combination of positions of the others."""
-
-    plan: Plan
-    x: Drawn
-    y: Drawn | None
-    slices: dict[int, NDArray[np.intp]]  # axis -> positions, for the axes that are not drawn, in the plan's order
-
-    def points(self, axis: int) -> NDArray[np.intp]:
-        """Return the chosen positions of an axis."""
-        drawn = {self.x.axis: self.x.points} | ({self.y.axis: self.y.points} if self.y else {})
-        return drawn.get(axis, self.slices.get(axis, np.arange(0)))
-
-    @property
-    def plane(self) -> int:
-        """Return the number of cells of a slice."""
-        return len(self.x.points) * (len(self.y.points) if self.y else 1)
-
-    @property
-    def num_slices(self) -> int:
-        """Return the number of slices."""
-        return math.prod(map(len, self.slices.values()))
-
-    def cells(self) -> NDArray[np.int64]:
-        """Return the numbers of the cells, slice by slice, in each row by row of y."""
-        strides = self.plan.strides
-        axes = [*self.slices.items(), *((drawn.axis, drawn.points) for drawn in (self.y, self.x) if drawn)]
-        cells = np.zeros(1, dtype=np.int64)
-        for axis, points in axes:
-            cells = (cells[:, None] + points.astype(np.int64) * strides[axis]).ravel()
-        return cells
 
 
 @dataclass
@@ -282,20 +262,6 @@ class Sample:
     errors: dict[str, int] = field(default_factory=dict)  # text -> first cell that has it, for the first texts
 
 
-def choose_cells(plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None) -> Choice:
-    """Return which cells a page can hold; an axis that `slices` names is held at one value."""
-    first, second, held = choose_drawn(plan, x, y, slices)
-    most = MAX_ACROSS if second else MAX_ALONG
-    first, second = _thinned(first, most), _thinned(second, most) if second else None
-    others = [axis for axis in range(len(plan.axes)) if axis not in (first.axis, second.axis if second else -1)]
-    free = [axis for axis in others if axis not in held]
-    plane = len(first.points) * (len(second.points) if second else 1)
-    length = _common_length([len(plan.axes[axis]) for axis in free], MAX_NUMBERS // (plane * len(plan.outputs)))
-    points = {axis: evenly(len(plan.axes[axis]), length) for axis in free}
-    points |= {axis: np.array([at], dtype=np.intp) for axis, at in held.items()}
-    return Choice(plan, first, second, {axis: points[axis] for axis in others})
-
-
 def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     """Read every part once: count all of its cells, keep the chosen ones."""
     plan, cells = choice.plan, choice.cells()
@@ -307,8 +273,8 @@ def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     absent = []
     for index in range(plan.num_shards):
         try:
-            table = store.table(index, store.content(index))
-        except DamagedPartError:
+            table = store.table(index)
+        except OutputError:
             absent.append(index)
             continue
         sample.counts.add(count(table, names))
