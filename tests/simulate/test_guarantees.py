@@ -45,7 +45,7 @@ def test_minibatch_sgd_is_a_composition_of_the_worst_silo():
         (simulate.FixedSize(5), lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=False), "replace", 6),
         (simulate.WithReplacement(5), lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=True), "replace", 6),
     ],
-    ids=repr,
+    ids=lambda value: None if callable(value) and value.__class__.__module__ == "builtins" else repr(value),
 )
 def test_samplers_have_their_mechanisms(records, mechanism, adjacency, uses):
     """What a batch leaks is the mechanism of its sampler, under its adjacency; batches of one pass are disjoint.

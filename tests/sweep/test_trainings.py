@@ -225,7 +225,7 @@ def test_learnt_clip_norms(tmp_path: Path) -> None:
     for changes, message in (
         ({"rounds": 10**9}, r"cell 0 .* num_runs must be small enough for 4 GiB, not 3: 22\.4 GiB"),
         ({"count_noise": 0.5}, r"cell 0 .* count_noise must be above half the noise_multiplier \(1\.0\), not 0\.5"),
-        ({"num_silos": 2}, r"cell 0 .* a clip norm is learnt for one silo, not 2"),
+        ({"num_silos": 2}, r"cell 0 .* AdaptiveClippingSGD is for one silo, not 2"),
     ):
         with pytest.raises(PlanError, match=message):
             run(changed(plan, **changes), tmp_path / "refused")
