@@ -285,7 +285,7 @@ LAWS = (
 )
 
 
-@pytest.mark.share(25, by_day=5)
+@pytest.mark.share(26, by_day=2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]!r}-{case[1]}")
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(law, case):
@@ -384,7 +384,7 @@ WITHOUT_LOWER_END = (
 )
 
 
-@pytest.mark.share(48, by_day=4)
+@pytest.mark.share(48, by_day=2)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 @pytest.mark.parametrize("sampler", SAMPLED)
