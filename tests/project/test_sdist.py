@@ -22,7 +22,6 @@ SHIPPED = {
     ".clang-format",
     ".github",
     ".gitignore",
-    ".pre-commit-config.yaml",
     "CHANGELOG.md",
     "CITATION.cff",
     "CMakeLists.txt",
