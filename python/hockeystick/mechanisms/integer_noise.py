@@ -101,8 +101,8 @@ def _made(kind: Callable[..., core.IntegerNoise], *parameters: float) -> core.In
 
 
 @lru_cache(maxsize=32)
-def _known_pairs(noise: core.IntegerNoise, move: Move, upper: bool) -> list[CountedPair]:
-    return noise.pairs(*move, upper)
+def _known_pairs(noise: core.IntegerNoise, move: Move, upper: bool) -> tuple[CountedPair, ...]:
+    return tuple(noise.pairs(*move, upper))
 
 
 class IntegerNoise(RenyiMechanism):
@@ -140,7 +140,7 @@ class IntegerNoise(RenyiMechanism):
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if not self._has_pair:
             return super()._pairs(adjacency, upper=upper)
-        return _known_pairs(self._noise(), self._move(adjacency), upper)
+        return list(_known_pairs(self._noise(), self._move(adjacency), upper))
 
 
 @dataclass(frozen=True)

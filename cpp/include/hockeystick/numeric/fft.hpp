@@ -50,8 +50,8 @@ class RealTransform {
 
   private:
     std::size_t length_;
-    pocketfft::detail::rfftp<double>
-        plan_;  // what pocketfft_r takes for a power of two, without its complex transforms
+    // What pocketfft_r takes for a power of two. pocketfft_r itself would compile complex transforms too.
+    pocketfft::detail::rfftp<double> plan_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -609,6 +609,7 @@ class IntegerNoise {
 
     // At least the Renyi divergence of an order >= 1 (Theorem 1).
     double renyi(double order, const IntegerMove& move) const {
+        const FloatingEnvironment environment;
         const double rho = 0.5 * curvature_ * static_cast<double>(move.squared()) * up, whole = std::floor(order);
         const double chord = order <= 2.0 ? 2.0 * rho : rho * whole * ((order - 1.0) + (order - whole)) / (order - 1.0);
         return min(chord * short_sum_up, concentration(move) * order * up);
@@ -617,6 +618,7 @@ class IntegerNoise {
     // A rho for which the divergence is at most rho times the order, at every order; infinity if
     // none is known.
     double concentration(const IntegerMove& move) const {
+        const FloatingEnvironment environment;
         return 0.5 * smooth_curvature_ * static_cast<double>(move.squared()) * up;
     }
 

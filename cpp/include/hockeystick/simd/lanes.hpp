@@ -7,6 +7,7 @@
 // halves through memory on AVX2.)
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstring>
 
@@ -22,9 +23,12 @@ inline constexpr std::size_t padded_to_lanes(std::size_t n) { return (n + lanes 
 
 inline namespace HOCKEYSTICK_ISA {
 
-// n, a multiple of `lanes`, in a form that tells the compiler so. Code for what a loop's registers leave over would be as
-// much as that of the loop.
-inline std::size_t whole_lanes(std::size_t n) { return n / lanes * lanes; }
+// n, which must be a multiple of `lanes`, in a form that tells the compiler so. It then compiles no code for the rest of a
+// loop, which would be as long as the loop.
+inline std::size_t whole_lanes(std::size_t n) {
+    assert(n % lanes == 0);
+    return n / lanes * lanes;
+}
 
 #if defined(__GNUC__) && defined(__AVX512F__)
 
