@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from typing import Any
 
@@ -45,7 +46,7 @@ def test_minibatch_sgd_is_a_composition_of_the_worst_silo():
         (simulate.FixedSize(5), lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=False), "replace", 6),
         (simulate.WithReplacement(5), lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=True), "replace", 6),
     ],
-    ids=lambda value: None if callable(value) and value.__class__.__module__ == "builtins" else repr(value),
+    ids=lambda value: None if inspect.isfunction(value) else repr(value),
 )
 def test_samplers_have_their_mechanisms(records, mechanism, adjacency, uses):
     """What a batch leaks is the mechanism of its sampler, under its adjacency; batches of one pass are disjoint.

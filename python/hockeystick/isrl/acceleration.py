@@ -239,7 +239,7 @@ def multistage_schedule(
         )
         if needed > left:
             break
-        r = math.ceil(needed)  # as left is, an integer
+        r = math.ceil(needed)  # at most what is left, which is an integer
         phi = math.sqrt(convexity * variance * r * (r + 1) * (r + 2) * 2.0 ** (k - 1) / (3.0 * gap))
         stages.append(Stage(r, max(2.0 * beta, phi)))
         left -= r

@@ -324,11 +324,9 @@ def uniform_stability(
 
 
 def require_small_steps(rate: Array, smoothness: Array) -> None:
-    """Check that steps keep the distance of two models."""
-    rule = "learning_rate must be at most 1/smoothness"
-    STRICT.require(
-        lambda e, b: e * b <= 1 + 1e-12, rule, learning_rate=rate, smoothness=smoothness
-    )  # 1/smoothness, rounded
+    """Check that a step moves two models no further apart."""
+    rule = "learning_rate must be at most 1/smoothness"  # which the caller may have rounded
+    STRICT.require(lambda e, b: e * b <= 1 + 1e-12, rule, learning_rate=rate, smoothness=smoothness)
 
 
 def stability_of_steps(lipschitz: Array, rounds: Array, rate: Array, total: Array, convexity: Array) -> Array:

@@ -912,9 +912,8 @@ def run_near_optimal_utility_fl(
         for k, client in enumerate(clients):
             gradients = STRICT.finite("gradients", client(server))
             leaks, total = (starts[t, k], limits[t, k]), float((gradients**2).sum())
-            noises[t, k] = quietly(
-                noise_variance_for_budget, *leaks, variances[t, k], server.size
-            )  # warned of above, once
+            # The warning was given above, once.
+            noises[t, k] = quietly(noise_variance_for_budget, *leaks, variances[t, k], server.size)
             probabilities[t, k] = quietly(sampling_probability, *leaks, total, utility_constant)
             batch = gradients[rng.random(len(gradients)) < probabilities[t, k]]
             sizes[t, k] = len(batch)

@@ -155,17 +155,16 @@ def _pictures(sample: Sample) -> list[dict[str, str]]:
 
     labels = {output.column: status(output.function.name) for output in sample.choice.plan.outputs}
     said = {name: name if name == label else f"{name}: {label}" for name, label in labels.items()}
-    pictures, cut = (
-        {said[name]: values for name, values in sample.outputs.items()},
-        " All values below {} have the darkest colour.",
-    )
-    if sample.choice.y is None:
-        everything = np.concatenate(list(sample.outputs.values()))
-        pictures, cut = {", ".join(said.values()): everything}, " Values below {} are not drawn."
+    if sample.choice.y is None:  # all outputs are lines of one picture
+        pictures = [(", ".join(said.values()), np.concatenate([*sample.outputs.values()]))]
+        note = " Values below {} are not drawn."
+    else:
+        pictures = [(said[name], sample.outputs[name]) for name in said]
+        note = " All values below {} have the darkest colour."
     rows = []
-    for number, (text, values) in enumerate(pictures.items()):
+    for number, (text, values) in enumerate(pictures):
         least = floor(values)
-        below = "" if least is None else cut.format(format_lower(least, ".3g"))
+        below = "" if least is None else note.format(format_lower(least, ".3g"))
         rows.append({"name": f"picture-{number}", "caption": f"{text}.{below}"})
     return rows
 

@@ -45,7 +45,7 @@ def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
     """Compute every output in these cells. A cell out of a function's domain gets NaN and a text."""
     shard = Shard(cells, {}, CellErrors.none((len(cells),)))
     pieces = [*subgrids(plan, cells)]
-    # Whatever NumPy does about overflow in the thread that asks.
+    # A table must not depend on how the caller's thread has NumPy treat overflow and the like.
     with computing_with(plan.instruction_set), np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
         for output in plan.outputs:
             constant = {name: value for name, value in plan.fixed.items() if name in output.function.parameters}

@@ -25,13 +25,7 @@ from hockeystick.federated.released_models import (
     last_averaged_model,
     smallest_of,
 )
-from hockeystick.simulate.algorithms.algorithm import (
-    ALL,
-    Algorithm,
-    Records,
-    Views,
-    each_silo,
-)
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, Views, each_silo
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule

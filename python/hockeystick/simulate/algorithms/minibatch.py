@@ -15,13 +15,7 @@ from hockeystick._checks.shown import shown
 from hockeystick.federated.released_models import Guarantee, NoGuaranteeError
 from hockeystick.isrl import shuffled_mb_sgd_epsilon, vector_sum_epsilon
 from hockeystick.mechanisms import Gaussian
-from hockeystick.simulate.algorithms.algorithm import (
-    ALL,
-    Algorithm,
-    Records,
-    Views,
-    each_silo,
-)
+from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, Views, each_silo
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson, WithReplacement
 from hockeystick.simulate.running.rule import ACCELERATED, MEAN, UpdateRule
