@@ -193,35 +193,23 @@ def chain(count, x):
 def gradients(data, w, rows, scores, out, times):  # noqa: PLR0917 - compiled
     """Take the clipped gradient of a logistic regression some times."""
     for _ in range(times):
-        for j in range(out.size):
-            out[j] = 0.0
-        losses.add_linear(data, w, 0, rows, data.labels.size, 1.0 / data.labels.size, 1.0, scores, out)
-
-
-def least(call: Callable[[], Any]) -> float:
-    """Return the least processor time of a call, after one to warm up."""
-    call()
-    times = []
-    for _ in range(9):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
+        losses.fill(0.0, out[0])
+        losses.add_linear(data, w, 1, 0, rows, data.labels.size, 1.0 / data.labels.size, 1.0, scores, out)
 
 
 def peak() -> float:
     """Return the operations a second that the clock allows."""
     count = 10**7
-    return FLOPS_PER_CYCLE * 4 * count / least(lambda: chain(count, 0.5))
+    return FLOPS_PER_CYCLE * 4 * count / best({"": (lambda _: chain(count, 0.5), 1, 1)}, 9)[""]
 
 
 def share_of_peak(records: int, features: int) -> float:
     """Return the operations of a batch gradient, products alone counted, over those that the clock allows."""
     data = simulate.synthetic("logistic", sizes=[records], num_features=features, seed=1).data
-    rows, scores = np.arange(records + 8), np.zeros(records + 8)
-    w, out = np.ones(features), np.zeros(features)
+    rows, scores = np.arange(records + 8), np.zeros((1, records + 8))
+    w, out = np.ones((1, features)), np.zeros((1, features))
     times = max(1, 4 * 10**7 // (records * features))
-    seconds = least(lambda: gradients(data, w, rows, scores, out, times))
+    seconds = best({"": (lambda _: gradients(data, w, rows, scores, out, times), 1, 1)}, 9)[""]
     return 4 * records * features * times / seconds / peak()
 
 

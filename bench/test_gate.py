@@ -82,7 +82,17 @@ def test_slowed_kernel_is_caught(
     assert "1 of 2 workloads slower" in printed
     counts = {row["name"]: row["instructions"] for row in json.loads((built / "rows.json").read_text())}
     assert counts["q"][1] == pytest.approx(counts["q"][0], rel=1e-3)
-    assert min(counts["q"]) > 20_000  # an instruction for each element at the least
+    assert min(min(pair) for pair in counts.values()) > 20_000  # an instruction for each element at the least
+
+
+def test_equal_counts_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Counts that differ by 0.1 % end with 0."""
+    monkeypatch.setattr(gate, "measure", lambda *_, **__: {"rows": [gate.Row("q", (1000, 1001))], "alone": []})
+    monkeypatch.setattr(sys, "argv", ["gate.py", str(tmp_path), str(tmp_path), "--no-counts"])
+    with pytest.raises(SystemExit) as exit_code:
+        gate.main()
+    assert exit_code.value.code == 0
+    assert "0 of 1 workloads slower" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -200,16 +200,16 @@ def test_gaussian_noise_by_both_ways(num_steps, num_selected):
             assert one.upper <= 1.02 * other.upper + 1e-60
 
 
-@given(kind=st.sampled_from([hs.Laplace, hs.Gaussian]), noise=st.floats(0.3, 20.0), num_steps=st.integers(2, 60))
+@given(kind=st.sampled_from([hs.Laplace, hs.Gaussian]), noise=st.floats(0.25, 1000.0), num_steps=st.integers(2, 60))
 @settings(max_examples=15)
 def test_more_steps_leak_less(kind, noise, num_steps):
     """Means of more ratios are smaller in convex order, and less than one release leaks."""
     few, many = (hs.RandomAllocation(kind(noise), steps) for steps in (num_steps, 2 * num_steps))
-    theta = hs.laplace_theta if kind is hs.Laplace else hs.theta
-    for eps in (0.0, 0.3 / noise, 0.8 / noise):
+    theta, more, slack = (hs.laplace_theta, 1.02, 1e-12) if kind is hs.Laplace else (hs.theta, 1 + 1e-3, 1e-140)
+    for eps in (0.0, 0.3 / noise, 0.8 / noise, *([1.5 / noise] if kind is hs.Gaussian else [])):
         for larger, smaller in zip(directions(few, eps), directions(many, eps), strict=True):
             assert smaller.lower <= larger.upper
-            assert larger.lower <= larger.upper <= theta(eps, 1 / noise) * 1.02 + 1e-12
+            assert larger.lower <= larger.upper <= theta(eps, 1 / noise) * more + slack
 
 
 def test_renyi_divergences_are_at_most_those_of_one_release():

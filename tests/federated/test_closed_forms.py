@@ -132,7 +132,7 @@ def test_axes(name: str) -> None:
             assert call(name, cell) == table[i, j]
 
 
-INFINITE = ("delta", "suffix", "diameter", "eps", "mu", "fpr", "order")  # have no infinity, or are finite or infinite
+INFINITE = ("delta", "suffix", "diameter", "eps", "mu", "fpr", "order")  # for which infinity is legal, or is not tried
 BEYOND = {  # what only some functions refuse
     "pnsgd": {"index": [90.0], "learning_rate": [7.0], "smoothness": [0.04], "strong_convexity": [0.6], "diameter": [np.inf]},
     "fedprox": {"learning_rate": [1.1], "prox": [0.4]},
@@ -143,6 +143,8 @@ BEYOND = {  # what only some functions refuse
 def bad_values(name: str, key: str) -> list[float]:
     """Return what a function refuses of an argument; a negative eps is that of a Gaussian curve. project/test_arguments has more."""
     found = [np.nan, *([] if (name, key) == ("gdp_delta", "eps") else [-1.0]), *([1.5] if key in WHOLE else [])]
+    found += [0.0] * (key in (*WHOLE, *PER_ROUND, "clip_norm", "prox", "noise_scale", "diameter", "suffix"))
+    found += [1.1] * (key in ("delta", "suffix"))
     return found + [np.inf] * (key not in INFINITE) + BEYOND.get(name.split("_", maxsplit=1)[0], {}).get(key, [])
 
 
@@ -180,11 +182,14 @@ def test_bad_round(name: str, key: str, position: int) -> None:
     assert np.isnan(function(**(good | {key: rows}), on_error="nan")).tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize(("prefix", "key"), [("trusted", "loss"), ("fed", "schedule")])
-def test_words_are_spelled_as_documented(prefix: str, key: str) -> None:
+@pytest.mark.parametrize(
+    ("prefix", "key", "words"),
+    [("trusted", "loss", ("Convex", "non-convex", "")), ("fed", "schedule", ("linear", "Constant", ""))],
+)
+def test_words_are_spelled_as_documented(prefix: str, key: str, words: tuple[str, ...]) -> None:
     """Losses and schedules have no other spelling, and are words."""
     for function, good in (FUNCTIONS[name] for name in FUNCTIONS if name.startswith(prefix)):
-        for bad in ("Convex", "linear", ""):
+        for bad in words:
             with pytest.raises(ValueError, match=f"{key}.*'{bad}'"):
                 function(**(good | {key: bad}))
         for bad in (None, ["convex"]):

@@ -64,10 +64,10 @@ def test_use_in_every_round_has_one_bound(eps: float, process: dict[str, Any], r
     none, half, every = last_iterate.best_sampled(eps, sampling_rate=[0.0, 0.5, 1.0], rounds=rounds, **process).delta
     assert none == 0
     assert half <= always.delta * GRIDS
-    assert every == pytest.approx(always.delta, rel=1e-9)
+    assert every == pytest.approx(always.delta, rel=1e-9, abs=0.0)
     sampled = last_iterate.best_sampled(eps, sampling_rate=1.0, rounds=rounds, **process)
     for name in ("plain", "shifted"):
-        assert sampled.bounds[name] == pytest.approx(always.bounds[name], rel=1e-9), name
+        assert sampled.bounds[name] == pytest.approx(always.bounds[name], rel=1e-9, abs=0.0), name
     stopped = last_iterate.best_random_stop(eps, num_records=rounds, **process).delta
     assert stopped <= last_iterate.best(eps, index=rounds, num_records=rounds, **process).delta * TIE
 

@@ -148,9 +148,13 @@ def test_grows_with_gap_and_diameter() -> None:
     ]
     for found in (gaps, widths, rates):
         bounds = [best.bounds | {"delta": best.delta} for best in found]
+        assert all("joint" in each for each in bounds)
         for name in {"joint", "plain", "divided", "pattern", "delta"}.intersection(*bounds):
             series = np.array([each[name] for each in bounds])
             assert np.all(np.diff(series, axis=0) >= -1e-3 * series[1:]), name
+    for name in ("plain", "divided", "pattern"):
+        series = np.array([best.bounds[name][0] for best in rates[:-1]])
+        assert np.all(np.diff(series) > 0), name
 
 
 def one_round(gap: float, diameter: float, rate: float, gamma: float) -> float:

@@ -28,6 +28,7 @@ NAMES = {
     "USERS": {"num_users": 120, "batch_size": 10, "learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0, "loss": "convex"},
 }  # fmt: skip
 REFUSED = r"""
+shifted_interpolation(**SHIFTS | {"initial_gap": math.inf}) -> initial_gap .* inf
 contraction_sum(**SUM | {"first": -0.1}) -> first must be non-negative and finite, not -0.1
 contraction_sum(**SUM | {"first": math.inf}) -> first .* inf
 contraction_sum(**SUM | {"weights": -1.0}) -> weights .* -1.0

@@ -16,10 +16,29 @@ import refused_calls
 from finite_laws import exponential, larger_hockey_stick, permute_and_flip, renyi
 from hockeystick.interop import events, sampled_concentrated
 
+FIELDS = {
+    "GaussianDpEvent": "noise_multiplier",
+    "LaplaceDpEvent": "noise_multiplier",
+    "RandomizedResponseDpEvent": "noise_parameter num_buckets",
+    "EpsilonDeltaDpEvent": "epsilon delta",
+    "ZCDpEvent": "rho xi",
+    "DiscreteGaussianDpEvent": "sigma sensitivity dimension",
+    "ExponentialMechanismDpEvent": "epsilon",
+    "PermuteAndFlipDpEvent": "epsilon",
+    "RepeatAndSelectDpEvent": "event mean shape",
+    "SampledWithoutReplacementDpEvent": "source_dataset_size sample_size event",
+    "TruncatedSubsampledGaussianDpEvent": "dataset_size sampling_probability truncated_batch_size noise_multiplier",
+    "PoissonSampledDpEvent": "sampling_probability event",
+    "SelfComposedDpEvent": "event count",
+    "ComposedDpEvent": "events",
+    "NonPrivateDpEvent": "",
+    "NoOpDpEvent": "",
+}
+
 
 def event(name, *values):
     """Return what `to_named_tuple` gives of an event."""
-    return namedtuple("Event", ["class_name", *events._READERS[name][0]])(name, *values)  # noqa: PYI024, fields by name
+    return namedtuple("Event", f"class_name {FIELDS[name]}")(name, *values)  # noqa: PYI024, fields by name
 
 
 def accountant(*parts, relation="add_or_remove"):

@@ -44,7 +44,7 @@ def missing(function):
     """Return the sections that a docstring lacks, its examples among them, and the parameters that it does not document."""
     text = function.__doc__
     if isinstance(function, np.ufunc):
-        return [section for section in ("Parameters", "Returns", ">>> ") if section not in text]
+        return [section for section in ("Parameters\n", "Returns\n", ">>> ") if section not in text]
     parameters = inspect.signature(function).parameters
     sections = ("Returns\n", "Raises\n", ">>> ") if parameters else ("Returns\n", ">>> ")
     lacking = [section for section in sections if section not in text]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import hockeystick as hs
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = """
 import numpy as np
@@ -55,6 +57,7 @@ hs.federated.nope
 def test_what_type_checkers_see(tmp_path):
     """Nothing in the package; of users' calls nine floats, six arrays, three floats that are no text, and names that are misspelt."""
     pytest.importorskip("mypy")
+    assert {"py.typed", "_core.pyi"} <= {path.name for path in Path(hs.__file__).parent.iterdir()}
     for name, text in (("sample", SAMPLE), ("wrong", WRONG), ("misspelt", MISSPELT)):
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "python/hockeystick", *map(str, tmp_path.iterdir())]  # once: it takes long

@@ -17,8 +17,8 @@ from hockeystick.published import UnsoundBoundWarning
 from hockeystick.published.warning import quietly
 
 STEP = {
-    "num_records": 40, "learning_rate": 0.7, "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 0.5, "strong_convexity":
-    0.2,
+    "num_records": 40, "learning_rate": 0.7, "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 0.5,
+    "strong_convexity": 0.2,
 }  # fmt: skip
 AGGREGATOR = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0}
 RATE = {

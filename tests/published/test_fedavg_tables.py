@@ -122,13 +122,15 @@ def test_bounds_that_hold(local_steps: int, done: int, growth: float) -> None:
 
 
 TABLE_4 = {
-    "wei2020": 2 / (0.5 * 9) * mp.sqrt(100**2 - 9 * 4**2), "shi2021": 2 * mp.sqrt(mp.log(1000)) / 0.5 * 100 *
-    mp.sqrt(5), "zhang2021": 2 * mp.sqrt(mp.log(1000)) / (0.5 * 9) * mp.sqrt(100 + 9 * 5), "noble2022": 2 *
-    mp.sqrt(mp.log(2 * 100 * 1000)) / (0.5 * 3) * mp.sqrt(100 * 5), "cheng2022": 2 * mp.sqrt(mp.log(1000)) / 0.5 *
-    mp.sqrt(100), "hu2023": 2 * mp.sqrt(0.5 + 2 * mp.log(1000)) / 0.5 * mp.sqrt(100), "fukami2024": 2 * (1 +
-    mp.sqrt(1.5)) * mp.sqrt(mp.log(mp.e + 500)) / 0.5 * mp.sqrt(100), "sun2024": 2 * mp.sqrt(2 * mp.erfinv(0.998) ** 2 +
-    2) / (0.5 * 3) * mp.sqrt(1.99),
-}  # fmt: skip
+    "wei2020": 2 / (0.5 * 9) * mp.sqrt(100**2 - 9 * 4**2),
+    "shi2021": 2 * mp.sqrt(mp.log(1000)) / 0.5 * 100 * mp.sqrt(5),
+    "zhang2021": 2 * mp.sqrt(mp.log(1000)) / (0.5 * 9) * mp.sqrt(100 + 9 * 5),
+    "noble2022": 2 * mp.sqrt(mp.log(2 * 100 * 1000)) / (0.5 * 3) * mp.sqrt(100 * 5),
+    "cheng2022": 2 * mp.sqrt(mp.log(1000)) / 0.5 * mp.sqrt(100),
+    "hu2023": 2 * mp.sqrt(0.5 + 2 * mp.log(1000)) / 0.5 * mp.sqrt(100),
+    "fukami2024": 2 * (1 + mp.sqrt(1.5)) * mp.sqrt(mp.log(mp.e + 500)) / 0.5 * mp.sqrt(100),
+    "sun2024": 2 * mp.sqrt(2 * mp.erfinv(0.998) ** 2 + 2) / (0.5 * 3) * mp.sqrt(1.99),
+}
 
 
 @pytest.mark.parametrize("work", TABLE_4)

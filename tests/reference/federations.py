@@ -7,8 +7,8 @@ import mpmath as mp
 import theorems
 
 AGGREGATOR = {
-    "num_users": 100, "batch_size": 10, "learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0, "loss":
-    "convex",
+    "num_users": 100, "batch_size": 10, "learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0,
+    "loss": "convex",
 }  # fmt: skip
 FEDAVG = {
     "rounds": 12, "local_steps": 5, "num_clients": 20, "clip_norm": 2.0, "noise_std": 0.5, "smoothness": 1.5,

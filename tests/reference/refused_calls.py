@@ -10,7 +10,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
 import numpy as np
@@ -41,27 +41,22 @@ SIGNED = {
 }  # fmt: skip
 
 
-def arguments(room: ModuleType) -> list:
-    """Return the functions of a room with each number, or array of them, that the example of its docstring hands over."""
-    functions = [name for name in room.__all__ if inspect.isfunction(getattr(room, name))]
+def arguments(room: ModuleType, kind: Callable[[object], bool] = inspect.isfunction) -> list:
+    """Return the functions, or classes, of a room with each number, or array of them, that the example of its docstring hands over."""
     return [
         pytest.param(room, name, argument, id=f"{name}-{argument}")
-        for name in functions
-        for argument in numbers(room, name)
+        for name in room.__all__
+        if kind(getattr(room, name))
+        for argument, value in _example(room, name).items()
+        if argument not in ANYTHING and _is_number(value)
     ]
-
-
-def numbers(room: ModuleType, name: str) -> list[str]:
-    """Return the arguments that are numbers in the example of a docstring."""
-    given = _example(room, name)
-    return [argument for argument in given if argument not in ANYTHING and _is_number(given[argument])]
 
 
 def check_argument(room: ModuleType, name: str, argument: str) -> None:
     """Check that the call of a docstring's example is refused with the argument's name if it is text, NaN, or outside its domain."""
     given = _example(room, name)
     numbers = [math.nan, *_outside(getattr(room, name).__doc__, argument)]
-    for value in ["some", *(np.full(np.shape(given[argument]), number).tolist() for number in numbers)]:
+    for value in ["some", "1", *(np.full(np.shape(given[argument]), number).tolist() for number in numbers)]:
         with pytest.raises((ValueError, TypeError), match=rf"\b{argument}\b"):
             getattr(room, name)(**given | {argument: value})
 
@@ -74,7 +69,8 @@ def _outside(docstring: str, argument: str) -> list[float]:
     if not described:
         return []
     alone, text = described[1] == argument, described[2]
-    found = [] if argument in SIGNED or "any real" in text or "n [-" in text else [-1.0]
+    may_be_negative = argument in SIGNED or "any real" in text or re.search(r"\b[iI]n \[-", text)
+    found = [] if may_be_negative else [-1.0]
     if alone and re.search(r"(?<!-)\b[pP]ositive\b(?! for)", text):
         found += [0.0, *([] if "infin" in text else [math.inf])]
     whole = (text.startswith("int") or "positive integer" in text) and ">= 0" not in text

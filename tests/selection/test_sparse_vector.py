@@ -79,6 +79,7 @@ def test_no_queries_leak_more(kind, arguments, monotone):
     step, gaussian, rng = kind(*arguments, monotone), kind is GaussianAboveThreshold, np.random.default_rng(7)
     ledger, hits = hs.Accountant().compose(step), getattr(step, "hits", 1)
     whole = 1 / step.threshold_noise + hits * (1 if monotone else 2) / step.query_noise
+    assert gaussian or ledger.epsilon(0.0) == pytest.approx(whole, rel=1e-12)
     bounds = {share * whole: ledger.delta(share * whole) for share in (0.0, 0.3, 0.6, 0.9, 1.0)}
     for _ in range(15):
         size = step.num_queries if gaussian else int(rng.integers(1, 6))

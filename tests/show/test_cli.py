@@ -29,7 +29,7 @@ def test_noise_alone_has_a_closed_form(ask, run, steps, noise):
     words = f"--noise-multiplier {noise} --steps {steps}"
     mu = math.sqrt(steps) / noise
     epsilon = ask(f"epsilon {words} --delta 1e-100")["epsilon"]
-    assert epsilon == pytest.approx(float(hs.gdp_epsilon(mu, 1e-100)), rel=1e-11)
+    assert epsilon == pytest.approx(float(hs.gdp_epsilon(mu, 1e-100)), rel=1e-12)
     ends = ask(f"delta {words} --epsilon 1")["bracket"]
     assert ends["lower"] <= hs.gdp_delta(mu, 1.0) <= ends["upper"] <= ends["lower"] * (1 + 1e-11)
     text = run(f"epsilon {words} --delta 1e-100").out
@@ -346,6 +346,14 @@ def test_refused(run, line, reason):
 def test_version(run):
     """The version is the package's."""
     assert run("--version")[:2] == (0, f"hockeystick {hs.__version__}\n")
+
+
+def test_help_of_epsilon_says_what_it_computes(run):
+    """Whose epsilon it is, that letters stand for the settings, and what JSON has for infinity."""
+    text = " ".join(run("epsilon --help").out.split())
+    assert "noise of multiplier S composed T times" in text
+    assert "STEPS" not in text
+    assert "an infinite number is null" in text
 
 
 @pytest.mark.parametrize("command", [name for name, one in COMMANDS.items() if one.run is not None])

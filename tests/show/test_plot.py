@@ -181,8 +181,8 @@ BAD_CHOICES = [
     ({"slices": {"r": "7"}}, r"slice r must be a value of its axis \(nearest are 3.59381, 5.99484, 10\), not 7"),
     ({"slices": {"r": "one"}}, r"slice r must be a value .* not one"),
     ({"slices": {"r": "0.1", "eps": "0"}}, r"axes must have a numeric axis"),
-    ({"value": "epsilon"}, r"value must be .*delta.*log_delta.*epsilon"),
-    ({"format": "pdf"}, r"format must be .*png.*svg.*pdf"),
+    ({"value": "epsilon"}, r"value must be one of 'delta', 'log_delta', not 'epsilon'"),
+    ({"format": "pdf"}, r"format must be one of 'png', 'svg', not 'pdf'"),
 ]
 
 

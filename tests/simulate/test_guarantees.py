@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 from typing import Any
 
@@ -35,35 +34,43 @@ def test_minibatch_sgd_is_a_composition_of_the_worst_silo():
 
 
 @pytest.mark.parametrize(
-    ("records", "mechanism", "adjacency", "uses"),
+    ("records", "divisor", "mechanism", "adjacency", "uses"),
     [
-        (simulate.Poisson(0.1), lambda noise: hs.PoissonSampled(noise, 0.1), "replace", 6),
-        (simulate.Poisson(0.1, 3), lambda noise: hs.PoissonSampled(noise, 0.1), "add_or_remove", 6),
-        (simulate.EveryRound(), lambda noise: noise, "replace", 6),
-        (simulate.Cyclic(5), lambda noise: noise, "replace", 2),  # two passes of four
-        (simulate.Shuffled(5), lambda noise: noise, "replace", 2),
-        (simulate.Shuffled(3), lambda noise: noise, "replace", 1),
-        (simulate.FixedSize(5), lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=False), "replace", 6),
-        (simulate.WithReplacement(5), lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=True), "replace", 6),
+        (simulate.Poisson(0.1), 2, lambda noise: hs.PoissonSampled(noise, 0.1), "replace", 6),
+        (simulate.Poisson(0.1, 3), 3, lambda noise: hs.PoissonSampled(noise, 0.1), "add_or_remove", 6),
+        (simulate.EveryRound(), 20, lambda noise: noise, "replace", 6),
+        (simulate.Cyclic(5), 5, lambda noise: noise, "replace", 2),  # two passes of four
+        (simulate.Shuffled(5), 5, lambda noise: noise, "replace", 2),
+        (simulate.Shuffled(3), 3, lambda noise: noise, "replace", 1),
+        (simulate.FixedSize(5), 5, lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=False), "replace", 6),
+        (
+            simulate.WithReplacement(5),
+            5,
+            lambda noise: hs.FixedSizeSampled(noise, 20, 5, replacement=True),
+            "replace",
+            6,
+        ),
     ],
-    ids=lambda value: None if inspect.isfunction(value) else repr(value),
+    ids=lambda value: None if callable(value) else repr(value),
 )
-def test_samplers_have_their_mechanisms(records, mechanism, adjacency, uses):
+def test_samplers_have_their_mechanisms(records, divisor, mechanism, adjacency, uses):
     """What a batch leaks is the mechanism of its sampler, under its adjacency; batches of one pass are disjoint.
 
     A round with a learnt clip norm is one Gaussian of the noise multiplier, not of the larger one of the updates, whatever may be seen.
     """
     problem = simulate.synthetic("logistic", sizes=[20], num_features=3, seed=1)
     plain = simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=1.0, noise_std=0.2, records=records)
-    divisor = {simulate.Poisson(0.1): 2, simulate.Poisson(0.1, 3): 3}.get(records, getattr(records, "size", 20))
+    alone = plain.guarantee(problem, rounds=6)
+    expected = hs.Accountant(adjacency).compose(mechanism(hs.Gaussian(0.2 * divisor)), uses).epsilon(1e-5)
+    assert alone.adjacency == adjacency
+    assert alone.epsilon(6, 1e-5) == pytest.approx(expected, rel=1e-12)
     learnt = dataclasses.replace(LEARNT, records=records)
-    cases = [(plain, None, 0.2 * divisor), *((learnt, view, 0.8) for view in (None, "messages", "last_model"))]
-    for algorithm, view, multiplier in cases:
-        guarantee = algorithm.guarantee(problem, rounds=6, released=view)
-        expected = hs.Accountant(adjacency).compose(mechanism(hs.Gaussian(multiplier)), uses)
+    expected = hs.Accountant(adjacency).compose(mechanism(hs.Gaussian(0.8)), uses).epsilon(1e-5)
+    for view in (None, "messages", "every_model", "last_model"):
+        guarantee = learnt.guarantee(problem, rounds=6, released=view)
         assert guarantee.adjacency == adjacency
-        assert guarantee.epsilon(6, 1e-5) == pytest.approx(expected.epsilon(1e-5), rel=1e-12)
-    assert "clip norms" in guarantee.released
+        assert guarantee.epsilon(6, 1e-5) == expected
+    assert "clip norms" in learnt.guarantee(problem, rounds=6).released
 
 
 @pytest.mark.parametrize("sizes", [(2**15, 2**15 + 1), (2**15 + 1, 2**15)])

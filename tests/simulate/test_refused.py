@@ -82,7 +82,11 @@ problem(features=[1.0, 2.0, 3.0]) -> features must have 2 axes
 problem(labels=[0, 1]) -> Length of labels \(2\) must match number of records \(3\)
 problem(labels=[0, 1, 2]) -> labels\[2\] must be an integer in \[0, 1\], not 2
 problem(labels=[0, 1, math.nan]) -> labels\[2\] must be finite
+problem(labels=[0, 1, -1]) -> labels\[2\]
+problem(labels=[0, 1, 0.5]) -> labels\[2\]
 problem(labels=None) -> labels must be given for loss='logistic'
+problem(loss="absolute", labels=None, feature_bound=2.0) -> labels must be given for loss='absolute'
+problem(loss="absolute") -> feature_bound must be given for loss='absolute'
 problem(loss="hinge", labels=[0, 2, 1], feature_bound=2.0) -> labels\[1\] must be an integer in \[0, 1\]
 problem(loss="softmax", num_classes=2, labels=[0, 1, 2]) -> labels\[2\]
 problem(loss="softmax", num_classes=1) -> num_classes
@@ -118,11 +122,13 @@ fedavg(client_weights="records", dropout=0.1) -> dropout=0.1
 fedavg(client_weights=(1.0, 1.0, 6.0)).data_sensitivity(3, 3) -> num_clients must be 1 where client_weights=\(1.0, 1.0, 6.0\), not 3
 run(fedavg(client_weights=(0.5, 0.5))) -> Length of client_weights \(2\) must match number of silos \(4\)
 proximal(schedule="cyclic") -> tolerance must be 0 unless
+proximal(tolerance=-1.0) -> tolerance must be non-negative and finite, not -1
 proximal(records=FixedSize(2)) -> tolerance must be 0 unless
 
 learnt(clip_norm=math.inf) -> clip_norm must be positive and finite, not inf
 learnt(noise_std=1.0) -> noise_std must not be given, noise_multiplier decides the noise, not 1.0
 learnt(quantile=0.0) -> quantile must lie in \(0, 1\), not 0.0
+learnt(quantile=1.0) -> quantile must lie in \(0, 1\), not 1.0
 learnt(clip_rate=0.0) -> clip_rate must be positive and finite, not 0.0
 learnt(count_noise=0.4) -> count_noise must be above half the noise_multiplier \(0\.8\), not 0\.4
 learnt(records=5) -> TypeError: records must be Participation, not 5
@@ -142,6 +148,7 @@ run(aggregator(step_factors=(1.0, 0.5), batch_size=1), rounds=3) -> rounds must 
 run(aggregator(), rounds=2) -> rounds must be at most num_silos // batch_size \(1\), not 2: each user takes part once
 
 Poisson(0.0) -> sampling_rate must lie in \(0, 1\], not 0.0
+Poisson(1.5) -> sampling_rate must lie in \(0, 1\], not 1.5
 Poisson(0.5, expected_batch_size=0.0) -> expected_batch_size
 FixedSize(0) -> size
 FixedSize(2.5) -> TypeError: size
@@ -188,6 +195,7 @@ NoisyFedProx(learning_rate=0.9, local_steps=2, clip_norm=1.0, noise_std=1.0, pro
   -> NoGuaranteeError: learning_rate must be at most 1/prox
 NoisyFedProx(**STEPS, local_steps=2, noise_std=1.0, prox=0.1).guarantee(SILOS, rounds=3) -> NoGuaranteeError: prox must be larger than the smoothness
 fedavg(clipping="record", records=Poisson(0.3)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: Poisson batches of records clipped one by one
+fedavg().guarantee(SILOS, rounds=6).accountant(-1, 1e-5) -> rounds
 aggregator(batch_size=2).guarantee(SILOS, rounds=2, index=3) -> NoGuaranteeError: TrustedAggregator has one guarantee for all records, none for index=3
 run(aggregator(batch_size=2), rounds=2, budget=(9.0, 1e-5), released="messages") -> NoGuaranteeError: nothing is certified for released='messages'
 TreeFTRL(**STEPS, noise_std=1.0, records=Cyclic(4), restart=True).guarantee(POOLED, rounds=3, released="messages")

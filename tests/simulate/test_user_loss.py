@@ -346,8 +346,8 @@ def test_pickled_problems_run_in_another_process(tmp_path):
     assert found == [simulate.run(SGD, p, rounds=5, seed=1).models.tobytes().hex() for p in problems]
 
 
-def far(factor: float, *, mirrored: bool = False) -> simulate.Problem:
-    """Return squares of losses that differ, by a number from around them or by their code, far from where they are tried."""
+def problem_far(factor: float, *, mirrored: bool = False) -> simulate.Problem:
+    """Return squares whose loss differs, far from where losses are tried, by a number (factor) or by its code (mirrored)."""
 
     def far(score, label):
         return factor * abs(score - label) if abs(score - label) > 1e6 else 0.5 * (score - label) ** 2
@@ -355,15 +355,21 @@ def far(factor: float, *, mirrored: bool = False) -> simulate.Problem:
     def far_mirrored(score, label):
         return factor * abs(label - score) if abs(score - label) > 1e6 else 0.5 * (score - label) ** 2
 
-    far_mirrored.__name__ = "far"
+    far_mirrored.__name__ = "far"  # so that both losses print alike
     return silos(simulate.Loss.of_score(far_mirrored if mirrored else far, lambda score, label: score - label))
 
 
 @pytest.mark.slow
 def test_the_content_of_a_problem_knows_its_loss():
     """Losses of one name that agree wherever they are tried have other contents; a copy, or one made anew, has the same."""
-    first = far(1.0)
-    made = [first, far(1.0), pickle.loads(pickle.dumps(first)), far(2.0), far(1.0, mirrored=True)]
+    first = problem_far(1.0)
+    made = [
+        first,
+        problem_far(1.0),
+        pickle.loads(pickle.dumps(first)),
+        problem_far(2.0),
+        problem_far(1.0, mirrored=True),
+    ]
     assert len({repr(problem) for problem in made}) == 1
     content = [[np.asarray(value).tobytes() for value in problem.content().values()] for problem in made]
     assert [one == content[0] for one in content] == [True, True, True, False, False]

@@ -56,7 +56,7 @@ PLAN: dict[str, Any] = {
     "axes": {"noise_std": [0.1, 0.5], "rounds": [3, 5], "clients_per_round": [2, 6]},
 }
 
-# Of loops that the tests have compiled: a fresh process loads them.
+# Two columns whose compiled loops other tests have cached, so that a fresh process need not compile.
 QUICK = {**PLAN, "outputs": {name: PLAN["outputs"][name] for name in ("loss", "epsilon")}}
 
 
@@ -387,6 +387,10 @@ def test_examples(tmp_path: Path, name: str, cells: int) -> None:
     assert whole.num_cells == cells
     check(whole)
     (moving,) = whole.source["zip"]
+    if name == "trajectories_large":  # 10^9 client steps a cell, as its page says
+        columns = [moving[key] for key in ("num_silos", "local_steps", "rounds")]
+        assert {math.prod(one) * whole.source["fixed"]["num_runs"] for one in zip(*columns, strict=True)} == {10**9}
+        assert [max(column) for column in columns] == [1000, 10**4, 10**5]
     short = {key: [2, 3] for key in moving}
     assert run({**whole.source, "zip": [short]}, tmp_path / "out").errors == 0
     for row in table(tmp_path / "out"):

@@ -16,8 +16,8 @@ from hockeystick.utility import side_by_side
 
 DELTA = 1e-6
 COMMON = {
-    "num_clients": 10, "num_records": 1000, "noise_std": 0.05, "lipschitz": 1.5, "smoothness": 1.0, "learning_rate":
-    0.5, "diameter": 0.04, "delta": DELTA,
+    "num_clients": 10, "num_records": 1000, "noise_std": 0.05, "lipschitz": 1.5, "smoothness": 1.0,
+    "learning_rate": 0.5, "diameter": 0.04, "delta": DELTA,
 }  # fmt: skip
 
 
