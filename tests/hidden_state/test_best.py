@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +71,22 @@ def test_use_in_every_round_has_one_bound(eps: float, process: dict[str, Any], r
         assert sampled.bounds[name] == pytest.approx(always.bounds[name], rel=1e-9, abs=0.0), name
     stopped = last_iterate.best_random_stop(eps, num_records=rounds, **process).delta
     assert stopped <= last_iterate.best(eps, index=rounds, num_records=rounds, **process).delta * TIE
+
+
+def test_divided_use_in_every_round() -> None:
+    """The bound that divides the rounds, at a sampling rate of 1, is nearly that of use in every round."""
+    process = {
+        "learning_rate": 0.5,
+        "noise_std": 1.0,
+        "lipschitz": 0.3,
+        "smoothness": 0.5,
+        "diameter": 1.0,
+        "rounds": 20,
+    }
+    eps = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
+    always = last_iterate.best_sampled(eps, sampling_rate=1.0, **process)
+    every = last_iterate.best_cyclic(eps, index=1, period=1, **process)
+    np.testing.assert_allclose(always.bounds["divided"], every.bounds["divided"], rtol=1e-3)
 
 
 def users(process: dict[str, Any], **more: Any) -> dict[str, Any]:
