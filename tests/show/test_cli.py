@@ -323,6 +323,9 @@ statement --records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exactly 
 {CALIBRATE} --target rounds -> the following arguments are required: --clients, --local-steps
 {CALIBRATE} --target rounds {options()} -> --rounds: not allowed, since it is the target
 {CALIBRATE} --target rounds {options("rounds")} --records 9 -> --records: not allowed
+{CALIBRATE} --target rounds {options("rounds")} --drop-last -> --drop-last: not allowed with --target rounds
+plot profile {WORDS} --budget 1 -> argument --budget: not allowed with profile, only with epsilon
+figures --runs 3 -> argument --runs: not allowed without names
 {CALIBRATE} --target rounds {options("rounds")} --delta 0 -> argument --delta: must be in (0, 1) for rounds, not 0.0
 plot epsilon {WORDS} --sampling unknown -> argument --sampling: unknown has no ε after a step
 sweep run plan.toml -o out --workers 2 --scheduler tcp://127.0.0.1:9 -> not allowed with argument
@@ -341,6 +344,76 @@ def test_refused(run, line, reason):
     code, out, err = run(line)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert reason in err
+
+
+PLAN = "--records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --delta 1e-6 --rounds 2"
+OF_A_TRAINING = "--noise-multiplier 2 --records 1000 --batch-size 60 --steps 34"
+PATHS = f"""
+epsilon --noise-multiplier 2 --delta 1e-6 --steps 40
+epsilon --noise-multiplier 2 --delta 1e-6 --steps 40 --sampling-rate .1
+epsilon {OF_A_TRAINING} --delta 1e-6
+epsilon {OF_A_TRAINING} --delta 1e-6 --sampling shuffled
+epsilon {OF_A_TRAINING} --delta 1e-6 --sampling unknown
+delta {OF_A_TRAINING} --epsilon 1
+{EPSILON} --records 1000 --batch-size 60 --epochs 3 --sampling fixed
+statement {OF_A_TRAINING} --delta 1e-6
+statement {OF_A_TRAINING} --delta 1e-6 --sampling shuffled
+statement --noise-multiplier 2 --records 1000 --sampling-rate .1 --steps 40 --delta 1e-6
+{CALIBRATE} --steps 40
+{CALIBRATE} --steps 34 --records 1000 --batch-size 60
+{CALIBRATE} --steps 34 --records 1000 --batch-size 60 --sampling shuffled
+{CALIBRATE} --target steps --noise-multiplier 20
+{CALIBRATE} --target steps --noise-multiplier 2 --records 1000 --batch-size 60
+{CALIBRATE} --target sampling-rate --noise-multiplier 2 --steps 40
+{CALIBRATE} --target noise-std {options("noise-std")}
+{CALIBRATE} --target rounds {options("rounds")}
+{CALIBRATE} --target local-steps {options("local-steps")}
+plot epsilon {OF_A_TRAINING}
+plot profile {OF_A_TRAINING}
+plot trade-off {OF_A_TRAINING}
+plan {PLAN} --silos 4
+plan {PLAN} --silos 4 --trust central
+plan {PLAN} --silos 40 --trust last-iterate --strong-convexity .1
+figures
+sweep init
+"""
+# Another value of every option.
+OTHER = """
+--noise-multiplier 1.5 --epsilon 3 --delta 1e-4 --steps 17 --sampling-rate .05 --records 500 --batch-size 20 --epochs 2
+--sampling shuffled --drop-last --clip-norm 2 --budget 1 --clients 50 --rounds 3 --local-steps 3 --learning-rate .3
+--noise-std 2 --format markdown --out new.png --json --trust inter-silo --silos 50 --dimension 9 --lipschitz 3
+--diameter 3 --smoothness .1 --silos-per-round 3 --strong-convexity .2 --top 1 --simulate 2 --sweep new.toml --runs 3
+--function theta --target rounds
+"""
+VALUES = dict(re.findall(r"(--[\w-]+) ?([^-\s]\S*)?", OTHER))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, marks=[pytest.mark.slow] * line.startswith(("plan", "plot")))
+        for line in PATHS.strip().splitlines()
+    ],
+)
+def test_no_option_is_ignored(run, line, tmp_path, monkeypatch):
+    """Whatever path a command takes, each of its options changes what is told or written there, or is refused."""
+    monkeypatch.chdir(tmp_path)
+
+    def outcome(words):
+        told = run(words)
+        files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        for path in files:
+            path.unlink()
+        return told, files
+
+    words = line.split()
+    command = " ".join(words[: 2 if words[0] == "sweep" else 1])
+    offered = re.findall(r"^ {2}(?:-\w\b.*?, )?(--[\w-]+)", run(f"{command} --help").out, re.MULTILINE)
+    plain = outcome(line)
+    assert plain[0].code == 0
+    for option in set(offered) - {"--help", *words}:
+        other = outcome(f"{line} {option} {VALUES[option]}")
+        assert other[0].code == 2 or other != plain, option
 
 
 def test_version(run):

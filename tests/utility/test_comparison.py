@@ -230,9 +230,9 @@ def test_command_tells_how_far_it_is(capsys: pytest.CaptureFixture[str], monkeyp
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--sweep", "x.toml"], "--sweep needs --trust"),
-        (["--simulate", "3"], "--simulate needs --trust"),
-        (["--trust", "central", "--local-steps", "3"], "--local-steps must not be given with --trust central"),
+        (["--sweep", "x.toml"], "--sweep: needs --trust"),
+        (["--simulate", "3"], "--simulate: needs --trust"),
+        (["--trust", "central", "--local-steps", "3"], "--local-steps: not allowed with --trust central"),
         (["--batch-size", "501"], "max_batch_size must be at most num_records"),
         (["--trust", "last-iterate", "--strong-convexity", "0"], "strong_convexity must be positive"),
     ],

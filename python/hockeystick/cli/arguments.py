@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hockeystick._checks import LARGEST_COUNT, NON_NEGATIVE, POSITIVE, PROBABILITY, Domain
@@ -94,6 +94,19 @@ def _integer(text: str, largest: int) -> int:
         message = f"must be an integer in [1, {largest}], not {text}"
         raise argparse.ArgumentTypeError(message)
     return value
+
+
+def option(name: str) -> str:
+    """Return how an argument is given."""
+    return f"--{name.replace('_', '-')}"
+
+
+def refuse(chosen: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that are given: what was chosen does not use them."""
+    for name in names:
+        if getattr(chosen, name) not in (None, False):
+            message = f"argument {option(name)}: {why}"
+            raise ValueError(message)
 
 
 def tell(chosen: argparse.Namespace, *doubts: str | None) -> None:

@@ -99,31 +99,20 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
             f"argument --sampling: must be poisson, or shuffled for the noise multiplier, not {chosen.sampling}; "
             f"try settings with hockeystick epsilon --sampling {chosen.sampling}"
         )
-    _refuse(chosen, FEDERATED, f"not allowed with --target {chosen.target}, which is of DP-SGD")
+    arguments.refuse(chosen, FEDERATED, f"not allowed with --target {chosen.target}, which is of DP-SGD")
     clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "records", "batch_size", "epochs")}
-    _refuse(chosen, clash.get(target, (target,)), "not allowed, since it is the target")
+    arguments.refuse(chosen, clash.get(target, (target,)), "not allowed, since it is the target")
     if target == "sampling_rate":
         chosen.sampling = None  # a rate is that of Poisson samples
     samplings.settle(chosen, needs_steps=False)
     _require(chosen, [name for name in TARGETS if name not in (target, "sampling_rate")])
 
 
-def _refuse(chosen: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse options that are given."""
-    for name in names:
-        if getattr(chosen, name) is not None:
-            chosen.refuse(f"argument {_option(name)}: {why}")
-
-
 def _require(chosen: argparse.Namespace, names: Iterable[str]) -> None:
     """Refuse options that are not given."""
-    missing = [_option(name) for name in names if getattr(chosen, name) is None]
+    missing = [arguments.option(name) for name in names if getattr(chosen, name) is None]
     if missing:
         chosen.refuse(f"the following arguments are required: {', '.join(missing)}")
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _solve(chosen: argparse.Namespace, target: str) -> float:
@@ -243,9 +232,9 @@ def _calibrate_federated(chosen: argparse.Namespace, target: str) -> int:
     """Find the target, and write it with the epsilon that it spends."""
     given = [name for name in FEDERATED if name != target]
     _require(chosen, given)
-    _refuse(chosen, [target], "not allowed, since it is the target")
-    others = ("noise_multiplier", "steps", "sampling_rate", "records", "batch_size", "epochs", "sampling")
-    _refuse(chosen, others, f"not allowed with --target {chosen.target}")
+    arguments.refuse(chosen, [target], "not allowed, since it is the target")
+    others = ("noise_multiplier", "steps", "sampling", *WORDS)
+    arguments.refuse(chosen, others, f"not allowed with --target {chosen.target}")
     if not 0 < chosen.delta < 1:
         chosen.refuse(f"argument --delta: must be in (0, 1) for {chosen.target}, not {chosen.delta}")
     settings = {name: getattr(chosen, name) for name in given}

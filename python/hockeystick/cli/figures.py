@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
+
+from hockeystick.cli import arguments
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -11,19 +14,20 @@ def run(chosen: argparse.Namespace) -> None:
     from hockeystick.figures import catalogue, find, write  # noqa: PLC0415 - imports are paid for by this command only
 
     if not chosen.names:
+        arguments.refuse(chosen, ("out", "runs"), "not allowed without names, which say what is computed")
         _list()
         return
+    folder = chosen.out or Path()
     try:
-        chosen.out.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"--out must be a folder, or one that can be made, not {chosen.out}: {error.strerror}"
-        raise ValueError(msg) from None
+        chosen.refuse(f"argument --out: must be a folder, or one that can be made, not {folder}: {error.strerror}")
     entries = catalogue() if "all" in chosen.names else [find(name) for name in chosen.names]
     missing: ImportError | None = None
     for entry in entries:
         sys.stderr.write(f"{entry.name}: {entry.shows}, about {entry.seconds} s\n")
         try:
-            files = write(entry, chosen.out, runs=chosen.runs)
+            files = write(entry, folder, runs=chosen.runs)
         except ImportError as error:  # the others may need less: an extra that draws, trains, or has data
             missing = error
             continue

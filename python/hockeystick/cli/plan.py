@@ -44,10 +44,8 @@ def _problem(chosen: argparse.Namespace) -> dict[str, Any]:
 def _compare(chosen: argparse.Namespace) -> None:
     from hockeystick.utility import compare  # noqa: PLC0415 - imports are paid for by this command only
 
-    for option in ("sweep", "simulate"):
-        if getattr(chosen, option) is not None:
-            msg = f"--{option} needs --trust, one of central, inter-silo, shuffle and last-iterate"
-            raise ValueError(msg)
+    needed = "needs --trust, one of central, inter-silo, shuffle and last-iterate"
+    arguments.refuse(chosen, ("sweep", "simulate"), needed)
     steps = {} if chosen.local_steps is None else {"local_steps": chosen.local_steps}
     arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.records * chosen.silos))
     found = compare(**_problem(chosen), num_rows=chosen.top, report=_reporter(), **steps)
@@ -72,9 +70,9 @@ def _one_trust(chosen: argparse.Namespace) -> None:
     from hockeystick.utility import plan  # noqa: PLC0415
     from hockeystick.utility.planning import num_protected  # noqa: PLC0415
 
-    if chosen.local_steps is not None:
-        msg = f"--local-steps must not be given with --trust {chosen.trust}, whose algorithm has none"
-        raise ValueError(msg)
+    arguments.refuse(chosen, ["local_steps"], f"not allowed with --trust {chosen.trust}, whose algorithm has none")
+    if chosen.trust == "last-iterate":
+        arguments.refuse(chosen, ["batch_size"], "not allowed with --trust last-iterate, under which a user sends all")
     arguments.tell(
         chosen,
         setting_warnings.large_delta(chosen.delta, num_protected(chosen.trust, chosen.silos, chosen.records)),

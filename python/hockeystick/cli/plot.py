@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hockeystick.cli import samplings
+from hockeystick.cli import arguments, samplings
+
+DELTA = 1e-5  # unless given
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -14,7 +16,9 @@ def run(chosen: argparse.Namespace) -> None:
 
     samplings.settle(chosen)
     kinds = samplings.kinds(chosen)
-    if chosen.kind == "epsilon" and "shuffled" in kinds:
+    if chosen.kind != "epsilon":
+        arguments.refuse(chosen, ("delta", "budget"), f"not allowed with {chosen.kind}, only with epsilon")
+    elif "shuffled" in kinds:
         chosen.refuse(
             f"argument --sampling: {chosen.sampling} has no ε after a step, only after a pass; plot profile and trade-off have it"
         )
@@ -25,7 +29,8 @@ def run(chosen: argparse.Namespace) -> None:
     known = "" if chosen.records is None else f", batches of {chosen.batch_size} of {chosen.records} records"
     title = f"noise multiplier {chosen.noise_multiplier:g}{known or rate}, {chosen.steps} steps"
     if chosen.kind == "epsilon":
-        figure = plot.epsilon_over_steps(accountants, delta=chosen.delta, budget=chosen.budget, title=title)
+        delta = DELTA if chosen.delta is None else chosen.delta
+        figure = plot.epsilon_over_steps(accountants, delta=delta, budget=chosen.budget, title=title)
     elif chosen.kind == "profile":
         figure = plot.privacy_profile(accountants, title=title)
     else:
