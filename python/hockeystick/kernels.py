@@ -8,10 +8,11 @@ of a call: seconds for ten million elements of the two inverses.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import hockeystick._core as core
-from hockeystick._core import document_ufunc
 
 if TYPE_CHECKING:
     from typing import Protocol, overload
@@ -40,210 +41,220 @@ if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
 
 
-# Type checkers learn from these lines that numbers give a float; `numpy.ufunc` alone says nothing.
-q, log_q, q_inv = cast("Unary", core.q), cast("Unary", core.log_q), cast("Unary", core.q_inv)
-theta, log_theta = cast("Binary", core.theta), cast("Binary", core.log_theta)
-theta_inverse, laplace_theta = cast("Binary", core.theta_inverse), cast("Binary", core.laplace_theta)
-gaussian_epsilon = cast("Binary", core.gaussian_epsilon)
-
 __all__ = ["gaussian_epsilon", "laplace_theta", "log_q", "log_theta", "q", "q_inv", "theta", "theta_inverse"]
 
 __pyx_capi__ = core.__pyx_capi__  # the C functions, for kernels.pxd, SciPy and numba
 
-document_ufunc(
-    q,
-    r"""Upper tail of the standard normal distribution, Q(x) = P(N(0, 1) > x).
 
-Parameters
-----------
-x : array_like
-    Any real number or infinity.
+def _documented(description: Callable[..., Any]) -> Any:
+    """Return the core's ufunc of this name, with the docstring of its description."""
+    ufunc = getattr(core, description.__name__)
+    core.document_ufunc(ufunc, inspect.cleandoc(description.__doc__ or ""))
+    return ufunc
 
-Returns
--------
-ndarray or float
-    Q(x), to 8 ulp down to 1e-300.
 
-Examples
---------
->>> import hockeystick as hs
->>> print(hs.q(0.0), f"{hs.q(10.0):.6e}")
-0.5 7.619853e-24
-""",
-)
+# Type checkers learn from these that numbers give a float; `numpy.ufunc` alone says nothing.
+def _unary(description: Callable[[ArrayLike], Any]) -> Unary:
+    return cast("Unary", _documented(description))
 
-document_ufunc(
-    log_q,
-    r"""Logarithm of the upper tail of the standard normal distribution.
 
-Parameters
-----------
-x : array_like
-    Any real number or infinity.
+def _binary(description: Callable[[ArrayLike, ArrayLike], Any]) -> Binary:
+    return cast("Binary", _documented(description))
 
-Returns
--------
-ndarray or float
-    log Q(x), to 8 ulp, without underflow.
 
-Examples
---------
->>> import hockeystick as hs
->>> print(f"{hs.log_q(1000.0):.6f}")
--500007.826695
-""",
-)
+@_unary
+def q(x: ArrayLike) -> Any:
+    """Upper tail of the standard normal distribution, Q(x) = P(N(0, 1) > x).
 
-document_ufunc(
-    q_inv,
-    r"""Inverse of the upper tail of the standard normal distribution: x with Q(x) = p.
+    Parameters
+    ----------
+    x : array_like
+        Any real number or infinity.
 
-Parameters
-----------
-p : array_like
-    Probability in [0, 1].
+    Returns
+    -------
+    ndarray or float
+        Q(x), to 8 ulp down to 1e-300.
 
-Returns
--------
-ndarray or float
-    x, to 8 ulp; infinity at p = 0 and minus infinity at p = 1.
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(hs.q(0.0), f"{hs.q(10.0):.6e}")
+    0.5 7.619853e-24
+    """
 
-Examples
---------
->>> import hockeystick as hs
->>> print(f"{hs.q_inv(1e-300):.6f}")
-37.047096
-""",
-)
 
-document_ufunc(
-    theta,
+@_unary
+def log_q(x: ArrayLike) -> Any:
+    """Logarithm of the upper tail of the standard normal distribution.
+
+    Parameters
+    ----------
+    x : array_like
+        Any real number or infinity.
+
+    Returns
+    -------
+    ndarray or float
+        log Q(x), to 8 ulp, without underflow.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.log_q(1000.0):.6f}")
+    -500007.826695
+    """
+
+
+@_unary
+def q_inv(p: ArrayLike) -> Any:
+    """Inverse of the upper tail of the standard normal distribution: x with Q(x) = p.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability in [0, 1].
+
+    Returns
+    -------
+    ndarray or float
+        x, to 8 ulp; infinity at p = 0 and minus infinity at p = 1.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.q_inv(1e-300):.6f}")
+    37.047096
+    """
+
+
+@_binary
+def theta(eps: ArrayLike, r: ArrayLike) -> Any:
     r"""Hockey-stick divergence of two unit Gaussians at distance r: the delta(eps) of the Gaussian mechanism.
 
-Parameters
-----------
-eps : array_like
-    Any real number or infinity.
-r : array_like
-    Distance of the means over the standard deviation, >= 0: the inverse of the noise multiplier, or the Gaussian-DP
-    parameter mu.
+    Parameters
+    ----------
+    eps : array_like
+        Any real number or infinity.
+    r : array_like
+        Distance of the means over the standard deviation, >= 0: the inverse of the noise multiplier, or the Gaussian-DP
+        parameter mu.
 
-Returns
--------
-ndarray or float
-    theta(eps, r), relative error below 2e-14 (1 + abs(log theta)). 1 at r = infinity; max(0, 1 - e^eps) at r = 0.
+    Returns
+    -------
+    ndarray or float
+        theta(eps, r), relative error below 2e-14 (1 + abs(log theta)). 1 at r = infinity; max(0, 1 - e^eps) at r = 0.
 
-Notes
------
-:math:`\theta_\epsilon(r) = E_{e^\epsilon}(N(r, 1) \| N(0, 1)) = Q(\epsilon/r - r/2) - e^\epsilon Q(\epsilon/r + r/2)` (Balle and
-Wang 2018, Theorem 8; Asoodeh, Diaz and Calmon 2020, Lemma 2).
+    Notes
+    -----
+    :math:`\theta_\epsilon(r) = E_{e^\epsilon}(N(r, 1) \| N(0, 1)) = Q(\epsilon/r - r/2) - e^\epsilon Q(\epsilon/r + r/2)` (Balle and
+    Wang 2018, Theorem 8; Asoodeh, Diaz and Calmon 2020, Lemma 2).
 
-Examples
---------
->>> import hockeystick as hs
->>> print(f"{hs.theta(1.0, 1.0):.10f} {hs.theta(3.0, 0.1):.6e}")
-0.1269367375 7.304806e-200
-""",
-)
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.theta(1.0, 1.0):.10f} {hs.theta(3.0, 0.1):.6e}")
+    0.1269367375 7.304806e-200
+    """
 
-document_ufunc(
-    log_theta,
-    r"""Logarithm of `theta`, without underflow.
 
-Parameters
-----------
-eps : array_like
-    Any real number or infinity.
-r : array_like
-    Distance of the means over the standard deviation, >= 0.
+@_binary
+def log_theta(eps: ArrayLike, r: ArrayLike) -> Any:
+    """Logarithm of `theta`, without underflow.
 
-Returns
--------
-ndarray or float
-    log theta(eps, r); error below 4e-15 relative or 1e-14 absolute, whichever is larger.
+    Parameters
+    ----------
+    eps : array_like
+        Any real number or infinity.
+    r : array_like
+        Distance of the means over the standard deviation, >= 0.
 
-Examples
---------
->>> import hockeystick as hs
->>> print(f"{hs.log_theta(50.0, 0.01):.4f}")
--12499997.5585
-""",
-)
+    Returns
+    -------
+    ndarray or float
+        log theta(eps, r); error below 4e-15 relative or 1e-14 absolute, whichever is larger.
 
-document_ufunc(
-    laplace_theta,
-    r"""Hockey-stick divergence of two unit-scale Laplace distributions at distance r.
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.log_theta(50.0, 0.01):.4f}")
+    -12499997.5585
+    """
 
-Parameters
-----------
-eps : array_like
-    Any real number or infinity.
-r : array_like
-    Distance of the locations over the scale, >= 0.
 
-Returns
--------
-ndarray or float
-    max(0, 1 - e^{(eps - r)/2}, 1 - e^eps) to 4 ulp: exactly 0 from eps = r on.
+@_binary
+def laplace_theta(eps: ArrayLike, r: ArrayLike) -> Any:
+    """Hockey-stick divergence of two unit-scale Laplace distributions at distance r.
 
-Notes
------
-Asoodeh, Diaz and Calmon 2020, Lemma 1.
+    Parameters
+    ----------
+    eps : array_like
+        Any real number or infinity.
+    r : array_like
+        Distance of the locations over the scale, >= 0.
 
-Examples
---------
->>> import hockeystick as hs
->>> print(f"{hs.laplace_theta(0.5, 1.0):.6f}", hs.laplace_theta(1.0, 1.0))
-0.221199 0.0
-""",
-)
+    Returns
+    -------
+    ndarray or float
+        max(0, 1 - e^{(eps - r)/2}, 1 - e^eps) to 4 ulp: exactly 0 from eps = r on.
 
-document_ufunc(
-    theta_inverse,
-    r"""Distance r at which `theta` takes the value delta.
+    Notes
+    -----
+    Asoodeh, Diaz and Calmon 2020, Lemma 1.
 
-Parameters
-----------
-eps : array_like
-    Any real number.
-delta : array_like
-    In [0, 1]; at least 1 - e^eps where eps is negative.
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{hs.laplace_theta(0.5, 1.0):.6f}", hs.laplace_theta(1.0, 1.0))
+    0.221199 0.0
+    """
 
-Returns
--------
-ndarray or float
-    r >= 0; log theta(eps, r) equals log delta to 1e-12 relative for delta in [1e-300, 1/2], and 1 - theta equals
-    1 - delta to 1e-10 relative above. 0 at delta = 0, infinity only at delta = 1.
 
-Examples
---------
->>> import hockeystick as hs
->>> print(f"{1 / hs.theta_inverse(1.0, 1e-5):.6f}")  # the noise multiplier for (1, 1e-5)-DP
-3.730632
-""",
-)
+@_binary
+def theta_inverse(eps: ArrayLike, delta: ArrayLike) -> Any:
+    """Distance r at which `theta` takes the value delta.
 
-document_ufunc(
-    gaussian_epsilon,
-    r"""The eps at which `theta` takes the value delta.
+    Parameters
+    ----------
+    eps : array_like
+        Any real number.
+    delta : array_like
+        In [0, 1]; at least 1 - e^eps where eps is negative.
 
-Parameters
-----------
-r : array_like
-    Distance of the means over the standard deviation, >= 0.
-delta : array_like
-    In [0, 1].
+    Returns
+    -------
+    ndarray or float
+        r >= 0; log theta(eps, r) equals log delta to 1e-12 relative for delta in [1e-300, 1/2], and 1 - theta equals
+        1 - delta to 1e-10 relative above. 0 at delta = 0, infinity only at delta = 1.
 
-Returns
--------
-ndarray or float
-    The smallest real eps with theta(eps, r) <= delta: negative where delta > theta(0, r), infinity at delta = 0, minus infinity
-    at delta = 1. `gdp_epsilon` is its positive part.
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(f"{1 / hs.theta_inverse(1.0, 1e-5):.6f}")  # the noise multiplier for (1, 1e-5)-DP
+    3.730632
+    """
 
-Examples
---------
->>> import hockeystick as hs
->>> print(hs.format_upper(hs.gaussian_epsilon(1.0, 1e-5), ".6f"))
-4.377179
-""",
-)
+
+@_binary
+def gaussian_epsilon(r: ArrayLike, delta: ArrayLike) -> Any:
+    """Return the eps at which `theta` takes the value delta.
+
+    Parameters
+    ----------
+    r : array_like
+        Distance of the means over the standard deviation, >= 0.
+    delta : array_like
+        In [0, 1].
+
+    Returns
+    -------
+    ndarray or float
+        The smallest real eps with theta(eps, r) <= delta: negative where delta > theta(0, r), infinity at delta = 0, minus infinity
+        at delta = 1. `gdp_epsilon` is its positive part.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> print(hs.format_upper(hs.gaussian_epsilon(1.0, 1e-5), ".6f"))
+    4.377179
+    """
