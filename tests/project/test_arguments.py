@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 import hockeystick as hs
 import refused_calls
-from hockeystick import (
-    audit,
-    correlated_noise,
-    distortion,
-    federated,
-    isrl,
-    last_iterate,
-    published,
-    risk,
-    selection,
-    utility,
-)
 
-ROOMS = (hs, audit, correlated_noise, distortion, federated, isrl, last_iterate, published, risk, selection, utility)
+ROOMS = [hs, *filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__))]
 
 
 @pytest.mark.parametrize(

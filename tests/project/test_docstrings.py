@@ -9,27 +9,14 @@ import re
 import numpy as np
 
 import hockeystick as hs
-from hockeystick import correlated_noise, simulate
+from hockeystick import simulate
 
 ADAPTERS = [
     importlib.import_module(f"hockeystick.interop.{name}")
     for name in ("dp_accounting", "events", "flower", "jax_privacy", "opacus", "pfl", "prv", "riskcal")
 ]
-MODULES = (
-    hs,
-    hs.audit,
-    correlated_noise,
-    hs.distortion,
-    hs.federated,
-    hs.isrl,
-    hs.last_iterate,
-    hs.published,
-    hs.risk,
-    hs.selection,
-    hs.utility,
-    simulate,
-    *ADAPTERS,
-)
+MODULES = (hs, *filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__)), simulate, *ADAPTERS)
+# Each name in __all__ can be had, or this fails.
 PUBLIC = sorted(
     {
         f"{module.__name__}.{name}": getattr(module, name)
@@ -56,8 +43,3 @@ def missing(function):
 def test_sections_are_there():
     """Every docstring has its sections, and those with parameters document each of them."""
     assert {name: lacking for name, function in PUBLIC if (lacking := missing(function))} == {}
-
-
-def test_everything_listed_exists():
-    """Each name in __all__ can be had."""
-    assert [(module, name) for module in MODULES for name in module.__all__ if not hasattr(module, name)] == []

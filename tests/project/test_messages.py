@@ -11,20 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-import hockeystick.selection
 from compositions import MIXED
-from hockeystick import (
-    audit,
-    correlated_noise,
-    distortion,
-    federated,
-    isrl,
-    last_iterate,
-    published,
-    risk,
-    selection,
-    utility,
-)
 
 LONGEST, LONGEST_REPR = 500, 2000
 MANY = np.linspace(0.0, 30.0, 3001)
@@ -73,7 +60,7 @@ HUGE = {
     "accountant": large_accountant(),
     "class": SimpleNamespace(name="x" * 100_000, history=[Shown()], mechanism=Shown),
 }
-ROOMS = (hs, audit, correlated_noise, distortion, federated, isrl, last_iterate, published, risk, selection, utility)
+ROOMS = [hs, *filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__))]
 WITHOUT = {"show_config", "get_include", "get_cmake_dir"}
 
 
