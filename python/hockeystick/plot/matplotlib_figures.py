@@ -28,16 +28,8 @@ CATEGORIES = 4  # between so few values along an axis, lines of equal value woul
 # Okabe and Ito's colours, which colour-blind readers tell apart; dashes tell curves apart without colour.
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
-MARKERS = (
-    "o",
-    "s",
-    "^",
-    "D",
-    "v",
-    "P",
-    "X",
-    "*",
-)  # these do without dashes, too, which say that a formula is only printed
+# These do without dashes, too, which say that a formula is only printed.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 Printer: TypeAlias = Callable[[float, str], str]  # how a value is written into its cell
 

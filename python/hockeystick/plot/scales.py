@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hockeystick.sweep.functions import unit_of_argument, with_unit
+
+if TYPE_CHECKING:
+    from hockeystick.sweep.plan import Plan
+    from hockeystick.sweep.view import Drawn
 
 Array = NDArray[np.float64]
 
@@ -39,6 +45,15 @@ class Scale:
         middle = (at[1:] + at[:-1]) / 2
         edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
         return np.exp(edges) if self.log else edges
+
+
+def drawn_scale(plan: Plan, drawn: Drawn, label: str | None = None, ticks: tuple[str, ...] = ()) -> Scale:
+    """Return the scale of a drawn argument of a sweep; its label has the unit, and names those that move with it."""
+    zipped = [name for name in plan.axes[drawn.axis].names if name != drawn.name]
+    named = with_unit(drawn.name, unit_of_argument(drawn.name)) + (
+        f", and with it {', '.join(zipped)}" if zipped else ""
+    )
+    return Scale(drawn.values, label or named, is_geometric(drawn.values), ticks)
 
 
 def same_bound(functions: Mapping[str, str], name: str, tables: Mapping[str, Array]) -> Array:

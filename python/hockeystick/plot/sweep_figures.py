@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots
-from hockeystick.plot.scales import FEW, Scale, is_geometric, same_bound
-from hockeystick.sweep.functions import printer, status, unit_of_argument, unit_of_value, with_unit
+from hockeystick.plot.scales import FEW, Scale, drawn_scale, same_bound
+from hockeystick.sweep.functions import printer, status, unit_of_value, with_unit
 from hockeystick.sweep.plan import Output
 from hockeystick.sweep.view import Choice, Drawn
 
@@ -65,19 +65,14 @@ def _text(value: Any) -> str:
 
 
 def _drawn_scale(view: Choice, drawn: Drawn) -> Scale:
-    """Return the scale of a drawn argument; what moves with it stands beside it at each tick, or in the label."""
+    """Return the scale of a drawn argument; where it has few values, what moves with it stands beside it at each tick."""
     axis = view.plan.axes[drawn.axis]
-    zipped = [name for name in axis.names if name != drawn.name]
-    label, ticks = with_unit(drawn.name, unit_of_argument(drawn.name)), tuple[str, ...]()
-    if zipped and len(drawn.values) <= FEW:
-        label = " / ".join([drawn.name, *zipped])
-        columns = [axis.values[axis.names.index(name)][drawn.points] for name in (drawn.name, *zipped)]
-        ticks = tuple(
-            "/".join(_text(value) for value in values) for values in zip(*(c.tolist() for c in columns), strict=True)
-        )
-    elif zipped:
-        label += f", and with it {', '.join(zipped)}"
-    return Scale(drawn.values, label, is_geometric(drawn.values), ticks)
+    if len(axis.names) == 1 or len(drawn.values) > FEW:
+        return drawn_scale(view.plan, drawn)
+    columns = dict(zip(axis.names, (values[drawn.points].tolist() for values in axis.values), strict=True))
+    names = [drawn.name, *(name for name in axis.names if name != drawn.name)]
+    ticks = tuple("/".join(map(_text, values)) for values in zip(*(columns[name] for name in names), strict=True))
+    return drawn_scale(view.plan, drawn, " / ".join(names), ticks)
 
 
 def _output_label(view: Choice, name: str) -> str:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from hockeystick._numeric.printing import format_lower
 from hockeystick.sweep.folders import VIEWS
-
-if TYPE_CHECKING:
-    from hockeystick.sweep.plan import Output
-    from hockeystick.sweep.view import Choice, Sample
 
 __all__ = ["report_sweep"]
 
@@ -81,9 +70,8 @@ def report_sweep(
     found = read_manifest(out)
     plan = parse(found["plan"])
     sample = read_sample(out, choose_cells(plan, x, y, slices))
-    content = page(sample, _resource("page.html"), _variables(sample, found))
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(content, encoding="utf-8")
+    target.write_text(page(sample, found), encoding="utf-8")
     return target
 
 
@@ -95,119 +83,6 @@ def _target(out: str | os.PathLike[str], destination: str | os.PathLike[str] | N
         message = f"destination must be given for a table at a URL, not None for {out}"
         raise ValueError(message)
     return Path(out) / VIEWS / "report.html"
-
-
-def _resource(name: str) -> str:
-    return (files("hockeystick.report") / name).read_text(encoding="utf-8")
-
-
-def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page says."""
-    from hockeystick.report.bokeh_page import heading  # noqa: PLC0415
-    from hockeystick.sweep.functions import MEANING, status  # noqa: PLC0415
-    from hockeystick.sweep.view import MAX_TEXTS  # noqa: PLC0415
-
-    choice, plan = sample.choice, sample.choice.plan
-    labels = {status(output.function.name) for output in plan.outputs}
-    return {
-        "style": _resource("style.css"),
-        "heading": heading(plan),
-        "num_cells": plan.num_cells,
-        "missing": sample.missing,
-        "num_missing": sum(map(len, sample.missing)),
-        "outputs": [_output_row(sample, output) for output in plan.outputs],
-        "meanings": {label: meaning for label, meaning in MEANING.items() if label in labels},
-        "warnings": list(sample.counts.warnings),
-        "shown": _shown(choice),
-        "controls": choice.num_slices > 1 or choice.y is not None,
-        "budgets": choice.y is not None,
-        "pictures": _pictures(sample),
-        "axes": _axis_rows(choice),
-        "fixed": plan.fixed,
-        "num_errors": sample.counts.errors,
-        "errors": sample.errors,
-        "max_texts": MAX_TEXTS,
-        "versions": _versions(manifest),
-        "plan": json.dumps(manifest["plan"], indent=2, ensure_ascii=False),
-    }
-
-
-def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
-    from hockeystick.sweep.functions import status  # noqa: PLC0415
-
-    ends = sample.counts.ranges.get(output.column, (np.nan, np.nan))
-    least, greatest = ("" if np.isnan(end) else repr(end) for end in ends)
-    return {
-        "column": output.column,
-        "function": output.function.name,
-        "arguments": "".join(f", {name} = {value}" for name, value in output.arguments.items()),
-        "status": status(output.function.name),
-        "least": least,
-        "greatest": greatest,
-        "non_finite": sample.counts.non_finite.get(output.column, 0),
-    }
-
-
-def _pictures(sample: Sample) -> list[dict[str, str]]:
-    """Return the roots of the pictures in the document, with what is to be said below each."""
-    from hockeystick.report.bokeh_page import floor  # noqa: PLC0415
-    from hockeystick.sweep.functions import status  # noqa: PLC0415
-
-    labels = {output.column: status(output.function.name) for output in sample.choice.plan.outputs}
-    said = {name: name if name == label else f"{name}: {label}" for name, label in labels.items()}
-    if sample.choice.y is None:  # all outputs are lines of one picture
-        pictures = [(", ".join(said.values()), np.concatenate([*sample.outputs.values()]))]
-        note = " Values below {} are not drawn."
-    else:
-        pictures = [(said[name], sample.outputs[name]) for name in said]
-        note = " All values below {} have the darkest colour."
-    rows = []
-    for number, (text, values) in enumerate(pictures):
-        least = floor(values)
-        below = "" if least is None else note.format(format_lower(least, ".3g"))
-        rows.append({"name": f"picture-{number}", "caption": f"{text}.{below}"})
-    return rows
-
-
-def _shown(choice: Choice) -> str:
-    """Return in words which part of the table the pictures have."""
-    from hockeystick.sweep.view import point  # noqa: PLC0415
-
-    plan, count = choice.plan, choice.plane * choice.num_slices
-    text = f"The pictures have {'all' if count == plan.num_cells else f'{count:,}'} of the {plan.num_cells:,} cells."
-    if any(1 < len(choice.points(axis)) < len(values) for axis, values in enumerate(plan.axes)):
-        text += " Of long axes they have evenly chosen values, both ends among them."
-    held = [point(plan.axes[axis], at[0]) for axis, at in choice.slices.items() if len(at) == 1]
-    return text + (f" Held: {'; '.join(held)}." if held else "")
-
-
-def _axis_rows(choice: Choice) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "spacing": axis.spacing,
-            "first": values[0],
-            "last": values[-1],
-            "length": len(axis),
-            "shown": len(choice.points(index)),
-        }
-        for index, axis in enumerate(choice.plan.axes)
-        for name, values in zip(axis.names, axis.values, strict=True)
-    ]
-
-
-def _versions(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what computed the table and what wrote the page."""
-    from hockeystick._core import __version__  # noqa: PLC0415
-
-    return {
-        "computed by hockeystick": manifest.get("version", "unknown"),
-        "instruction set": manifest.get("instruction_set", "unknown"),
-        "written with pyarrow": manifest.get("pyarrow", "unknown"),
-        "SHA-256 of the plan": manifest.get("plan_sha256", "unknown"),
-        "page by hockeystick": __version__,
-        "pictures by bokeh": version("bokeh"),
-    }
 
 
 def __dir__() -> list[str]:

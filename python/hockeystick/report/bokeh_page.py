@@ -1,4 +1,4 @@
-"""The pictures of a report, on Bokeh: one slice of a table is seen, a choice of another redraws it in the browser.
+"""The page of a report: its words, and its pictures on Bokeh, in which a choice of another slice of the table redraws what is seen.
 
 Bokeh rather than Plotly: the page carries its own copy of the library, which is 1.7 MB where Plotly's is 4.8, and colours
 come from the page's style sheet, so that one page serves light and dark screens.
@@ -6,16 +6,20 @@ come from the page's style sheet, so that one page serves light and dark screens
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from hockeystick._numeric.printing import format_upper
-from hockeystick.plot.scales import FEW, Array, Scale, is_geometric, is_wide, same_bound, value_ends
-from hockeystick.sweep.functions import printer, unit_of_argument, unit_of_value, with_unit
-from hockeystick.sweep.plan import Plan
-from hockeystick.sweep.view import Choice, Drawn, Sample
+from hockeystick._core import __version__
+from hockeystick._numeric.printing import format_lower, format_upper
+from hockeystick.plot.scales import FEW, Array, Scale, drawn_scale, is_wide, same_bound, value_ends
+from hockeystick.sweep.functions import MEANING, printer, status, unit_of_argument, unit_of_value, with_unit
+from hockeystick.sweep.plan import Output, Plan
+from hockeystick.sweep.view import MAX_TEXTS, Choice, Drawn, Sample, point
 
 try:
     from bokeh.document import Document
@@ -80,10 +84,110 @@ for (const legend of legends) legend.setv({label_text_color: ink})
 """
 
 
-def page(sample: Sample, template: str, variables: dict[str, Any]) -> str:
-    """Return a template with the pictures and the variables in it; whatever comes from a plan is escaped."""
-    parsed = Environment(autoescape=True).from_string(template)
-    return str(file_html(document(sample), INLINE, template=parsed, template_variables=variables))
+def page(sample: Sample, manifest: Mapping[str, Any]) -> str:
+    """Return the page of a table with this manifest; whatever comes from its plan is escaped."""
+    parsed = Environment(autoescape=True).from_string(_resource("page.html"))
+    return str(file_html(document(sample), INLINE, template=parsed, template_variables=_variables(sample, manifest)))
+
+
+def _resource(name: str) -> str:
+    return (files("hockeystick.report") / name).read_text(encoding="utf-8")
+
+
+def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page says."""
+    choice, plan = sample.choice, sample.choice.plan
+    labels = {status(output.function.name) for output in plan.outputs}
+    return {
+        "style": _resource("style.css"),
+        "heading": heading(plan),
+        "num_cells": plan.num_cells,
+        "missing": sample.missing,
+        "num_missing": sum(map(len, sample.missing)),
+        "outputs": [_output_row(sample, output) for output in plan.outputs],
+        "meanings": {label: meaning for label, meaning in MEANING.items() if label in labels},
+        "warnings": list(sample.counts.warnings),
+        "shown": _shown(choice),
+        "controls": choice.num_slices > 1 or choice.y is not None,
+        "budgets": choice.y is not None,
+        "pictures": _pictures(sample),
+        "axes": _axis_rows(choice),
+        "fixed": plan.fixed,
+        "num_errors": sample.counts.errors,
+        "errors": sample.errors,
+        "max_texts": MAX_TEXTS,
+        "versions": _versions(manifest),
+        "plan": json.dumps(manifest["plan"], indent=2, ensure_ascii=False),
+    }
+
+
+def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
+    ends = sample.counts.ranges.get(output.column, (np.nan, np.nan))
+    least, greatest = ("" if np.isnan(end) else repr(end) for end in ends)
+    return {
+        "column": output.column,
+        "function": output.function.name,
+        "arguments": "".join(f", {name} = {value}" for name, value in output.arguments.items()),
+        "status": status(output.function.name),
+        "least": least,
+        "greatest": greatest,
+        "non_finite": sample.counts.non_finite.get(output.column, 0),
+    }
+
+
+def _pictures(sample: Sample) -> list[dict[str, str]]:
+    """Return the roots of the pictures in the document, with what is to be said below each."""
+    labels = {output.column: status(output.function.name) for output in sample.choice.plan.outputs}
+    said = {name: name if name == label else f"{name}: {label}" for name, label in labels.items()}
+    if sample.choice.y is None:  # all outputs are lines of one picture
+        pictures = [(", ".join(said.values()), np.concatenate([*sample.outputs.values()]))]
+        note = " Values below {} are not drawn."
+    else:
+        pictures = [(said[name], sample.outputs[name]) for name in said]
+        note = " All values below {} have the darkest colour."
+    rows = []
+    for number, (text, values) in enumerate(pictures):
+        least = floor(values)
+        below = "" if least is None else note.format(format_lower(least, ".3g"))
+        rows.append({"name": f"picture-{number}", "caption": f"{text}.{below}"})
+    return rows
+
+
+def _shown(choice: Choice) -> str:
+    """Return in words which part of the table the pictures have."""
+    plan, count = choice.plan, choice.plane * choice.num_slices
+    text = f"The pictures have {'all' if count == plan.num_cells else f'{count:,}'} of the {plan.num_cells:,} cells."
+    if any(1 < len(choice.points(axis)) < len(values) for axis, values in enumerate(plan.axes)):
+        text += " Of long axes they have evenly chosen values, both ends among them."
+    held = [point(plan.axes[axis], at[0]) for axis, at in choice.slices.items() if len(at) == 1]
+    return text + (f" Held: {'; '.join(held)}." if held else "")
+
+
+def _axis_rows(choice: Choice) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "spacing": axis.spacing,
+            "first": values[0],
+            "last": values[-1],
+            "length": len(axis),
+            "shown": len(choice.points(index)),
+        }
+        for index, axis in enumerate(choice.plan.axes)
+        for name, values in zip(axis.names, axis.values, strict=True)
+    ]
+
+
+def _versions(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what computed the table and what wrote the page."""
+    return {
+        "computed by hockeystick": manifest.get("version", "unknown"),
+        "instruction set": manifest.get("instruction_set", "unknown"),
+        "written with pyarrow": manifest.get("pyarrow", "unknown"),
+        "SHA-256 of the plan": manifest.get("plan_sha256", "unknown"),
+        "page by hockeystick": __version__,
+        "pictures by bokeh": version("bokeh"),
+    }
 
 
 def document(sample: Sample) -> Document:
@@ -121,15 +225,6 @@ def heading(plan: Plan) -> str:
     return plan.title or f"Sweep of {', '.join(output.column for output in plan.outputs)}"
 
 
-def scale(choice: Choice, drawn: Drawn) -> Scale:
-    """Return the scale of a drawn argument; its label has the unit, and names those that move with it."""
-    zipped = [name for name in choice.plan.axes[drawn.axis].names if name != drawn.name]
-    label = with_unit(drawn.name, unit_of_argument(drawn.name))
-    return Scale(
-        drawn.values, label + (f", and with it {', '.join(zipped)}" if zipped else ""), is_geometric(drawn.values)
-    )
-
-
 def floor(values: Array) -> float | None:
     """Return the value below which all have the darkest colour, None if there are none."""
     least, _ = value_ends(values, is_wide(values))
@@ -138,11 +233,11 @@ def floor(values: Array) -> float | None:
 
 def _grid(choice: Choice) -> dict[str, Any]:
     """Return the values and the borders of the cells of a slice."""
-    x, height = scale(choice, choice.x), len(choice.y.points) if choice.y else 1
+    x, height = drawn_scale(choice.plan, choice.x), len(choice.y.points) if choice.y else 1
     columns: dict[str, Any] = {"x": np.tile(x.values, height)}
     columns |= {name: np.tile(values, height) for name, values in _moved(choice, choice.x)}
     if choice.y:
-        y = scale(choice, choice.y)
+        y = drawn_scale(choice.plan, choice.y)
         columns["y"] = np.repeat(y.values, len(x.values))
         columns |= {name: np.repeat(values, len(x.values)) for name, values in _moved(choice, choice.y)}
         for low, high, edges in (("left", "right", x.edges()), ("bottom", "top", y.edges())):
@@ -179,7 +274,7 @@ def _short(sample: Sample) -> dict[str, list[str]]:
 
 
 def _figure(choice: Choice, **options: Any) -> Any:
-    x = scale(choice, choice.x)
+    x = drawn_scale(choice.plan, choice.x)
     picture = figure(
         min_width=280,
         sizing_mode="stretch_width",
@@ -216,7 +311,7 @@ def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) 
     choice = sample.choice
     functions = {output.column: output.function.name for output in choice.plan.outputs}
     values = same_bound(functions, name, sample.outputs)
-    y, log = scale(choice, drawn), is_wide(values)
+    y, log = drawn_scale(choice.plan, drawn), is_wide(values)
     least, greatest = value_ends(values, log)
     if least == greatest:
         least, greatest = least - 0.5, greatest + 0.5
