@@ -22,7 +22,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from hockeystick._checks import OPEN_PROBABILITY, choice, count_scalar, scalar
 from hockeystick._checks.setting_warnings import ImplausibleSettingWarning
@@ -42,43 +42,44 @@ SAME_HISTORY = {"rdp", "prv", "gdp"}
 # Of torch: no record is drawn twice in a pass.
 ONCE_A_PASS = {"SequentialSampler", "RandomSampler", "SubsetRandomSampler"}
 
-# Noise multiplier, sampling rate, steps; where there are several, the Poisson batches whose gradients are added before the noise.
+# What stands in a history: the fields of a `Run`, the last one only where it is not 1.
 Entry: TypeAlias = "tuple[float, float, int] | tuple[float, float, int, int]"
 
 
-def _read(entry: Any) -> tuple[float, float, int, int]:
-    """Return an entry of a history with the number of its batches, which is 1 where it is not told."""
-    noise_multiplier, sample_rate, steps, batches = (*entry, 1) if len(entry) == 3 else entry
-    return noise_multiplier, sample_rate, steps, batches
+class Run(NamedTuple):
+    """Steps of one kind; of each step Poisson batches, whose gradients are added before the noise."""
+
+    noise_multiplier: float
+    sample_rate: float
+    steps: int
+    batches: int = 1
+
+    def entry(self) -> Entry:
+        """Return what stands in a history: a triple, as Opacus has it, wherever that says all."""
+        return (*self,) if self.batches != 1 else self[:3]
+
+    def mechanism(self) -> Mechanism | None:
+        """Return one step as a mechanism, None if it has no noise; the run is checked.
+
+        A record is in the sum over several Poisson batches as often as a group of so many records is in one.
+        """
+        count_scalar("steps", self.steps)
+        noise = self.noise_multiplier if self.noise_multiplier != 0 else 1.0
+        step: Mechanism = PoissonSampled(Gaussian(noise), self.sample_rate)
+        if count_scalar("batches", self.batches) > 1:
+            step = MixtureOfGaussians.of_group(noise, self.batches, self.sample_rate)
+        return step if self.noise_multiplier != 0 else None
 
 
-def _entry(noise_multiplier: float, sample_rate: float, steps: int, batches: int) -> Entry:
-    """Return what stands in a history: a triple, as Opacus has it, wherever that says all."""
-    return (noise_multiplier, sample_rate, steps, batches) if batches != 1 else (noise_multiplier, sample_rate, steps)
-
-
-def _step(noise_multiplier: float, sample_rate: float, steps: int, batches: int) -> Mechanism | None:
-    """Return one step of an entry, which is checked, as a mechanism, or None if it has no noise.
-
-    A record is in the sum over several Poisson batches as often as a group of so many records is in one.
-    """
-    count_scalar("steps", steps)
-    noise = noise_multiplier if noise_multiplier != 0 else 1.0
-    step: Mechanism = PoissonSampled(Gaussian(noise), sample_rate)
-    if count_scalar("batches", batches) > 1:
-        step = MixtureOfGaussians.of_group(noise, batches, sample_rate)
-    return step if noise_multiplier != 0 else None
-
-
-def _composed(history: Any) -> Accountant:
-    """Return what all entries leak together; a step without noise is refused."""
+def _composed(history: Iterable[Run]) -> Accountant:
+    """Return what all runs leak together; a step without noise is refused."""
     accountant = Accountant()
-    for noise_multiplier, sample_rate, steps, batches in map(_read, history):
-        mechanism = _step(noise_multiplier, sample_rate, steps, batches)
+    for run in history:
+        mechanism = run.mechanism()
         if mechanism is None:
             msg = "history must have noise in every step, to be composed"
             raise ValueError(msg)
-        accountant.compose(mechanism, steps)
+        accountant.compose(mechanism, run.steps)
     return accountant
 
 
@@ -121,19 +122,18 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     """
     delta = scalar("delta", delta, *OPEN_PROBABILITY)
     choice("format", format, FORMATS)
-    history = [_read(entry) for entry in engine.accountant.history]
-    if not history or any(noise == 0 for noise, *_ in history):
+    history = [Run(*entry) for entry in engine.accountant.history]
+    if not history or any(run.noise_multiplier == 0 for run in history):
         msg = f"history of the engine must have steps, and noise in every one, not {engine.accountant.history!r}"
         raise ValueError(msg)
     records, poisson = len(data_loader.dataset), hasattr(data_loader, "sample_rate")
     rate = data_loader.sample_rate if poisson else 1 / len(data_loader)
-    history = [_batches_of(entry, rate) for entry in history]
-    if len(history) == 1 and (history[0][3] == 1 or not poisson):
-        noise, rate, steps, batches = history[0]
-        how = {"sampling_rate": rate} if poisson else _shuffled(data_loader, batches)
-        return statement_of_training(
-            records=records, steps=steps, noise_multiplier=noise, delta=delta, format=format, **how
-        )
+    history = [_of_the_loader(run, rate) for run in history]
+    run = history[0]
+    if len(history) == 1 and (run.batches == 1 or not poisson):
+        how = {"sampling_rate": run.sample_rate} if poisson else _shuffled(data_loader, run.batches)
+        known = {"records": records, "steps": run.steps, "noise_multiplier": run.noise_multiplier, "delta": delta}
+        return statement_of_training(**known, format=format, **how)
     if not poisson:
         msg = f"a training on shuffled batches must have one noise multiplier for a statement, not {history!r}"
         raise ValueError(msg)
@@ -141,14 +141,14 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     return stated(guaranteed(_composed(history)._composition(), delta, records), delta, format, released)
 
 
-def _batches_of(entry: tuple[float, float, int, int], rate: float) -> tuple[float, float, int, int]:
-    """Return an entry with its accumulated batches, which Opacus' accountants write as one of so many times the loader's rate."""
-    noise_multiplier, recorded, steps, batches = entry
+def _of_the_loader(run: Run, rate: float) -> Run:
+    """Return a run with its accumulated batches, which Opacus' accountants write as one of so many times the loader's rate."""
+    recorded = run.sample_rate
     times = max(1, round(recorded / rate))
     if recorded / times < rate * (1.0 - 1e-9):
         msg = f"data_loader must be that of the training, whose sampling rate was {recorded!r}, not one of {rate!r}"
         raise ValueError(msg)
-    return noise_multiplier, recorded / times, steps, batches * times
+    return run._replace(sample_rate=recorded / times, batches=run.batches * times)
 
 
 def _shuffled(data_loader: Any, accumulated: int) -> dict[str, Any]:
@@ -272,13 +272,14 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
         ValueError
             If an argument is outside its domain; the history is as before.
         """
-        _step(noise_multiplier, sample_rate, 1, batches)
+        step = Run(noise_multiplier, sample_rate, 1, batches)
+        step.mechanism()  # checks it
 
         def longer(history: tuple[Entry, ...]) -> tuple[Entry, ...]:
-            last = _read(history[-1]) if history else None
-            steps = last[2] if last and (last[0], last[1], last[3]) == (noise_multiplier, sample_rate, batches) else 0
-            longest = _entry(noise_multiplier, sample_rate, steps + 1, batches)
-            return (*(history[:-1] if steps else history), longest)
+            last = Run(*history[-1]) if history else None
+            if last is not None and last._replace(steps=1) == step:
+                return (*history[:-1], last._replace(steps=last.steps + 1).entry())
+            return (*history, step.entry())
 
         self._change(longer)
 
@@ -310,7 +311,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
         ValueError
             If an entry of the history is outside its domain, or has no noise.
         """
-        return _composed(list(self._state))
+        return _composed(Run(*entry) for entry in self._state)
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -378,13 +379,13 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
             msg = f"state_dict must be of mechanism {shown(self.mechanism())}, not {shown(state_dict['mechanism'])}"
             raise ValueError(msg)
         try:
-            history = [_read(entry) for entry in state_dict["history"]]
+            history = [Run(*entry) for entry in state_dict["history"]]
         except (TypeError, ValueError):
             msg = f"history of state_dict must be triples of noise, rate and steps, not {shown(state_dict['history'])}"
             raise ValueError(msg) from None
-        for entry in history:
-            _step(*entry)
-        self.history = [_entry(*entry) for entry in history]
+        for run in history:
+            run.mechanism()  # checks it
+        self.history = [run.entry() for run in history]
 
 
 def _batch_size(optimizer: Any) -> int:
@@ -400,7 +401,7 @@ def _batch_size(optimizer: Any) -> int:
 @lru_cache(maxsize=256)
 def _epsilon(history: tuple[Any, ...], delta: float) -> float:
     """Return epsilon, remembered by the value of the history."""
-    if any(_step(*entry) is None and entry[1] > 0 for entry in map(_read, history)):
+    runs = [Run(*entry) for entry in history]
+    if any(run.mechanism() is None and run.sample_rate > 0 for run in runs):
         return math.inf
-    noisy = [entry for entry in history if entry[0] != 0]
-    return float(_composed(noisy).epsilon(delta))
+    return float(_composed(run for run in runs if run.noise_multiplier != 0).epsilon(delta))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -225,14 +226,11 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
     _former_names(beta_error=beta_error, mu_error=mu_error, mu_min=mu_min, mu_max=mu_max)
     alpha = scalar("alpha", alpha, *OPEN_PROBABILITY)
     beta = scalar("beta", beta, lambda x: 0 <= x < 1 - alpha, f"lie in [0, {1 - alpha:g})")
+    training = partial(_training, sample_rate=sample_rate, num_steps=num_steps)
     tpr = max(1.0 - beta - SHORT_SUM, alpha)  # rounded down, so that `trade_off` is at least beta
     enough = float(dpsgd_noise_multiplier(sample_rate, num_steps, 0.0, tpr - alpha))  # by the advantage alone
     if enough == 0.0:
         return 0.0
-
-    def training(noise_multiplier: float) -> Accountant:
-        return _training(noise_multiplier, sample_rate, num_steps)
-
     if enough == math.inf or risk.true_positive_rate(training(enough), alpha) > tpr:
         msg = f"beta must be below 1 - alpha by more than rounding, not {beta} at alpha={alpha}"
         raise ValueError(msg)
