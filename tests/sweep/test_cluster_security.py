@@ -155,7 +155,7 @@ def test_tls_between_local_workers(certificates: dict[str, Path]) -> None:
     [
         (["--workers", "1", "--tls-cert", "FILE"], "--tls-ca-file, --tls-cert and --tls-key must be given together"),
         (["--tls-ca-file", "FILE", "--tls-cert", "FILE", "--tls-key", "FILE"], "must go with --scheduler or --workers"),
-        (["--dashboard", "8787"], "--dashboard must go with --workers"),
+        (["--dashboard", "8787"], "--dashboard: must go with --workers"),
         (["--tls-key", "absent.pem"], "--tls-key: must be a file, not absent.pem"),
         (["--dashboard", "99999"], r"--dashboard: must be an integer in [1, 65535], not 99999"),
     ],

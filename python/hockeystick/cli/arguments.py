@@ -1,14 +1,22 @@
-"""Arguments of commands: each parser of a number names the domain and what it was given; and what is said of settings that nearly nobody means."""
+"""Arguments of commands: each parser of a number names the domain and what it was given; and what several commands refuse, say of settings, and list."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from hockeystick._checks import LARGEST_COUNT, NON_NEGATIVE, POSITIVE, PROBABILITY, Domain
+
+
+def _require(is_right: bool, words: str, text: str) -> None:
+    """Refuse a text that is not what it must be."""
+    if not is_right:
+        message = f"must {words}, not {text}"
+        raise argparse.ArgumentTypeError(message)
 
 
 def _value(text: str) -> float:
@@ -26,74 +34,56 @@ def _number(domain: Domain) -> Callable[[str], float]:
 
     def read(text: str) -> float:
         value = _value(text)
-        if not rule(value):
-            message = f"must {words}, not {text}"
-            raise argparse.ArgumentTypeError(message)
+        _require(rule(value), words, text)
+        return value
+
+    return read
+
+
+def _integer(largest: int) -> Callable[[str], int]:
+    """Return what reads an integer from 1 on."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            number = _value(text)  # 1e4 and 1202.0 are counts, too
+            value = int(number) if number.is_integer() and number < LARGEST_COUNT else 0
+        _require(1 <= value <= largest, f"be an integer in [1, {largest}]", text)
         return value
 
     return read
 
 
 positive, nonnegative, probability = map(_number, (POSITIVE, NON_NEGATIVE, PROBABILITY))
-
-
-def count(text: str) -> int:
-    """Return an integer in [1, 2^53]."""
-    return _integer(text, LARGEST_COUNT)
-
-
-def port(text: str) -> int:
-    """Return the number of a TCP port."""
-    return _integer(text, 65535)
+count, port = map(_integer, (LARGEST_COUNT, 65535))
 
 
 def picture(text: str) -> Path:
     """Return the path of a picture."""
-    if not text.endswith((".png", ".svg", ".pdf")):
-        message = f"must end in .png, .svg or .pdf, not {text}"
-        raise argparse.ArgumentTypeError(message)
+    _require(text.endswith((".png", ".svg", ".pdf")), "end in .png, .svg or .pdf", text)
     return Path(text)
 
 
 def file(text: str) -> Path:
     """Return the path of a file that there is."""
-    if not Path(text).is_file():
-        message = f"must be a file, not {text}"
-        raise argparse.ArgumentTypeError(message)
+    _require(Path(text).is_file(), "be a file", text)
     return Path(text)
 
 
 def assignment(text: str) -> tuple[str, str]:
     """Return the name and the value of NAME=VALUE."""
     name, equals, value = text.partition("=")
-    if not equals or not name:
-        message = f"must be NAME=VALUE, not {text}"
-        raise argparse.ArgumentTypeError(message)
+    _require(bool(equals and name), "be NAME=VALUE", text)
     return name, value
 
 
 def shards(text: str) -> tuple[int, int]:
     """Return a share of so many jobs, "3/100" for the third of a hundred."""
-    number, slash, jobs = text.partition("/")
-    if not (slash and number.isascii() and number.isdigit() and jobs.isascii() and jobs.isdigit()) or len(text) > 20:
-        message = f"must be I/N, two integers, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    if not 1 <= int(number) <= int(jobs):
-        message = f"must be I/N with 1 <= I <= N, not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return int(number), int(jobs)
-
-
-def _integer(text: str, largest: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        number = _value(text)  # 1e4 and 1202.0 are counts, too
-        value = int(number) if number.is_integer() and number < LARGEST_COUNT else 0
-    if not 1 <= value <= largest:
-        message = f"must be an integer in [1, {largest}], not {text}"
-        raise argparse.ArgumentTypeError(message)
-    return value
+    _require(re.fullmatch(r"[0-9]+/[0-9]+", text) is not None and len(text) <= 20, "be I/N, two integers", text)
+    number, jobs = map(int, text.split("/"))
+    _require(1 <= number <= jobs, "be I/N with 1 <= I <= N", text)
+    return number, jobs
 
 
 def option(name: str) -> str:
@@ -114,3 +104,11 @@ def tell(chosen: argparse.Namespace, *doubts: str | None) -> None:
     text = next(filter(None, doubts), None)
     if text:
         sys.stderr.write(f"hockeystick {chosen.command}: warning: {text}\n")
+
+
+def write_rows(rows: Sequence[Sequence[str]]) -> None:
+    """Write a table, with columns as wide as their longest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        sys.stdout.write(f"{line.rstrip()}\n")

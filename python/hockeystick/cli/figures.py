@@ -43,7 +43,4 @@ def _list() -> None:
         (entry.name, f"{entry.seconds:4} s", entry.paper, entry.shows + (f" ({entry.data})" if entry.data else ""))
         for entry in catalogue()
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        cells = (text.ljust(width) for text, width in zip(row, widths, strict=False))
-        sys.stdout.write(f"{'  '.join(cells)}  {row[3]}\n")
+    arguments.write_rows(rows)

@@ -10,11 +10,14 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hockeystick.cli import arguments
+
 if TYPE_CHECKING:
     import distributed
 
 FAILED_CELLS = 3  # the exit code where the table is there, and cells of it have an error
 NO_CELL = 4  # the exit code where no cell satisfies the condition
+TLS = ("tls_ca_file", "tls_cert", "tls_key")
 DEFAULT = "dpsgd_epsilon"
 COSTS = {
     "cheap": ", mostly below a microsecond a cell",
@@ -59,16 +62,13 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _client(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[distributed.Client | None]:
     """Return the cluster that was asked for, or none."""
-    tls = [chosen.tls_ca_file, chosen.tls_cert, chosen.tls_key]
-    if any(tls) and not all(tls):
-        message = "--tls-ca-file, --tls-cert and --tls-key must be given together"
-        raise ValueError(message)
-    if any(tls) and not (chosen.scheduler or chosen.workers):
-        message = "--tls-ca-file must go with --scheduler or --workers"
-        raise ValueError(message)
-    if chosen.dashboard and not chosen.workers:
-        message = "--dashboard must go with --workers; a cluster elsewhere has its own"
-        raise ValueError(message)
+    tls = [getattr(chosen, name) for name in TLS]
+    if not all(tls):
+        arguments.refuse(chosen, TLS, "--tls-ca-file, --tls-cert and --tls-key must be given together")
+    if not (chosen.scheduler or chosen.workers):
+        arguments.refuse(chosen, TLS, "must go with --scheduler or --workers")
+    if not chosen.workers:
+        arguments.refuse(chosen, ["dashboard"], "must go with --workers; a cluster elsewhere has its own")
     if not chosen.scheduler and not chosen.workers:
         return contextlib.nullcontext()
     from hockeystick.sweep import cluster  # noqa: PLC0415 - Dask is asked for when first needed
@@ -161,36 +161,28 @@ def functions(_chosen: argparse.Namespace) -> None:
         (name, cost(name), status(name), unit_of_value(name) or "-", summary(name))
         for name in sorted(REGISTERED | TRAININGS)
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for row in rows:
-        cells = (text.ljust(width) for text, width in zip(row, widths, strict=False))
-        sys.stdout.write(f"{'  '.join(cells)}  {row[4]}\n")
+    arguments.write_rows(rows)
 
 
 def describe(chosen: argparse.Namespace) -> None:
     """Write what a function takes and returns, and a plan for it."""
-    from hockeystick.sweep.function_help import arguments, cost, example, returns, summary  # noqa: PLC0415
+    from hockeystick.sweep import function_help  # noqa: PLC0415
     from hockeystick.sweep.functions import MEANING, status, unit_of_value  # noqa: PLC0415
 
     name = chosen.function
-    plan = example([name])  # refuses what is not registered
+    plan = function_help.example([name])  # refuses what is not registered
     unit = unit_of_value(name)
     lines = [
-        f"{name}: {summary(name)}",
-        f"value{f' ({unit})' if unit else ''}: {returns(name)}",
+        f"{name}: {function_help.summary(name)}",
+        f"value{f' ({unit})' if unit else ''}: {function_help.returns(name)}",
         f"worth: {status(name)}, {MEANING[status(name)]}",
-        f"cost: {cost(name)}" + (COSTS[cost(name)]),
+        f"cost: {function_help.cost(name)}" + (COSTS[function_help.cost(name)]),
         "",
         "arguments:",
     ]
-    for argument in arguments(name):
-        need = (
-            ""
-            if argument.required
-            else f", {argument.default} if not given"
-            if argument.default
-            else ", may be left out"
-        )
+    for argument in function_help.arguments(name):
+        left_out = f", {argument.default} if not given" if argument.default else ", may be left out"
+        need = "" if argument.required else left_out
         lines.append(f"  {argument.name} ({argument.label}{need}): {argument.domain}")
     sys.stdout.write("\n".join([*lines, "", "a plan:", "", plan]))
 
