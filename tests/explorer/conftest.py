@@ -17,6 +17,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return explorer_page.write(tmp_path_factory.mktemp("explorer"))
 
 
+@pytest.fixture
+def page(folder: Path, chromium: Any) -> Any:
+    """Open the whole explorer in a context of its own."""
+    return explorer_page.opened(chromium, folder)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """Start the browser once."""

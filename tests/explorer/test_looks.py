@@ -14,9 +14,8 @@ pytestmark = pytest.mark.slow
 THEME = ":root { --color-foreground-primary: #000; --color-background-primary: #fff; --color-brand-primary: #00f; }"
 
 
-def test_the_statement_is_printed_whole(folder: Path, chromium: Any) -> None:
+def test_the_statement_is_printed_whole(page: Any) -> None:
     """On paper nothing scrolls, so nothing may be cut off."""
-    page = explorer_page.opened(chromium, folder)
     page.emulate_media(media="print")
     assert page.evaluate(
         "[...document.querySelectorAll('.hs-code pre')].every(pre => pre.scrollHeight <= pre.clientHeight)"
@@ -45,9 +44,8 @@ def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) 
     assert found == forced
 
 
-def test_words_for_those_who_do_not_see(folder: Path, chromium: Any) -> None:
+def test_words_for_those_who_do_not_see(page: Any) -> None:
     """Buttons of one name are told apart; the map of the last iterate says that more records lower epsilon, as they do."""
-    page = explorer_page.opened(chromium, folder)
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     buttons = [node for node in tree if not node["ignored"] and node["role"]["value"] == "button"]
     said = [(node["name"]["value"], node.get("description", {}).get("value")) for node in buttons]

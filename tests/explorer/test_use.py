@@ -38,9 +38,8 @@ def test_axe_finds_nothing(folder: Path, chromium: Any, scheme: str) -> None:
     assert results.violations_count == 0, results.generate_report()
 
 
-def test_the_keyboard_moves_a_slider(folder: Path, chromium: Any) -> None:
+def test_the_keyboard_moves_a_slider(page: Any) -> None:
     """Tab reaches every control in the order of the page, an arrow moves a slider, and the number and the link follow."""
-    page = explorer_page.opened(chromium, folder)
     before = page.locator(".hs-number").text_content()
     reached = []
     for _ in range(12):
@@ -60,9 +59,8 @@ def test_the_keyboard_moves_a_slider(folder: Path, chromium: Any) -> None:
     assert "noise_multiplier=1.0" in page.url
 
 
-def test_a_link_holds_the_settings(folder: Path, chromium: Any) -> None:
+def test_a_link_holds_the_settings(page: Any, chromium: Any) -> None:
     """The address of a page, opened elsewhere, shows the same settings and the same number."""
-    page = explorer_page.opened(chromium, folder)
     page.get_by_label("Mechanism").select_option("laplace")
     page.get_by_label("Steps", exact=True).fill("77")
     explorer_page.wait(page, "done")
@@ -114,9 +112,8 @@ def test_a_number_and_a_curve_within_their_time(folder: Path, chromium: Any) -> 
     assert curve < 1000 * processes.seconds(0.1)
 
 
-def test_the_newest_request_wins(folder: Path, chromium: Any) -> None:
+def test_the_newest_request_wins(page: Any) -> None:
     """Many changes at once end at the number of the last, which no older one replaces."""
-    page = explorer_page.opened(chromium, folder)
     field = page.get_by_label("Steps", exact=True)
     page.evaluate(
         """() => {
@@ -136,9 +133,8 @@ def test_the_newest_request_wins(folder: Path, chromium: Any) -> None:
     assert page.locator(".hs-number").text_content() == last
 
 
-def test_links_to_headings_change_nothing(folder: Path, chromium: Any) -> None:
+def test_links_to_headings_change_nothing(page: Any) -> None:
     """A click on a heading of the page leaves the settings as they are."""
-    page = explorer_page.opened(chromium, folder)
     page.get_by_label("Steps", exact=True).fill("123")
     explorer_page.wait(page, "done")
     page.evaluate("location.hash = '#what-the-numbers-mean'")
@@ -146,9 +142,8 @@ def test_links_to_headings_change_nothing(folder: Path, chromium: Any) -> None:
     assert page.get_by_label("Steps", exact=True).input_value() == "123"
 
 
-def test_a_part_without_an_answer_says_so(folder: Path, chromium: Any) -> None:
+def test_a_part_without_an_answer_says_so(page: Any) -> None:
     """Gaussian noise at delta 0 has no finite epsilon, a budget of 0 no noise; the page says both, and does not keep older numbers."""
-    page = explorer_page.opened(chromium, folder)
     explorer_page.choose(page, {"mechanism": "gaussian", "delta": 0, "budget": 0}, "done")
     assert page.locator(".hs-number").text_content() == "no finite ε at δ = 0"
     assert page.locator(".hs-noise").text_content() == "budget must be positive, not 0"
@@ -169,9 +164,8 @@ SHOWN = """() => {
 }"""
 
 
-def test_a_number_is_shown_with_its_own_delta(folder: Path, chromium: Any) -> None:
+def test_a_number_is_shown_with_its_own_delta(page: Any) -> None:
     """While a newer delta waits for its answer, the older epsilon is not shown beside it: it would be too small."""
-    page = explorer_page.opened(chromium, folder)
     page.evaluate(SHOWN)
     page.evaluate(TYPE, ["delta", "0.1", "1e-12"])
     explorer_page.wait(page, "done")
@@ -222,9 +216,8 @@ def test_an_old_number_is_marked_from_the_key_on(folder: Path, chromium: Any, na
     assert page.evaluate("wrong") == []
 
 
-def test_a_refusal_leaves_nothing_of_older_settings(folder: Path, chromium: Any) -> None:
+def test_a_refusal_leaves_nothing_of_older_settings(page: Any) -> None:
     """Beside an error there are no lines, no statement and no noise that were true of other settings and could be copied."""
-    page = explorer_page.opened(chromium, folder)
     page.evaluate(TYPE, ["noise_multiplier", "-1"])
     explorer_page.wait(page, "error")
     assert page.locator(".hs-code pre").all_text_contents() == ["", "", ""]
@@ -235,9 +228,8 @@ def test_a_refusal_leaves_nothing_of_older_settings(folder: Path, chromium: Any)
     assert not page.locator("[aria-busy]").count()
 
 
-def test_a_slow_statement_does_not_freeze_the_number(folder: Path, chromium: Any) -> None:
+def test_a_slow_statement_does_not_freeze_the_number(page: Any) -> None:
     """While the statement of a setting whose deltas take long is computed, a newer setting has its number within seconds."""
-    page = explorer_page.opened(chromium, folder)
     slow = {"mechanism": "poisson", "batches": "records", "adjacency": "replace", "length": "steps", "delta": 1e-6}
     page.evaluate(
         """() => {
@@ -257,9 +249,8 @@ def test_a_slow_statement_does_not_freeze_the_number(folder: Path, chromium: Any
     assert page.evaluate("performance.now()") - began < 1000 * processes.seconds(3)
 
 
-def test_dragging_for_long_keeps_the_link(folder: Path, chromium: Any) -> None:
+def test_dragging_for_long_keeps_the_link(page: Any) -> None:
     """Safari refuses to write an address more than a hundred times in half a minute: all changes are answered, and the last is in the address."""
-    page = explorer_page.opened(chromium, folder)
     page.evaluate(
         """async () => {
             const write = history.replaceState;
@@ -284,9 +275,8 @@ def test_dragging_for_long_keeps_the_link(folder: Path, chromium: Any) -> None:
     assert page.locator(".hs-number").text_content() == last
 
 
-def test_no_drawing_has_an_endless_coordinate(folder: Path, chromium: Any) -> None:
+def test_no_drawing_has_an_endless_coordinate(page: Any) -> None:
     """At delta 0, at epsilons near the largest double and at the largest number of steps, Chromium finds no fault with the drawings, and every figure has one."""
-    page = explorer_page.opened(chromium, folder)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     most = 2**53
@@ -301,9 +291,8 @@ def test_no_drawing_has_an_endless_coordinate(folder: Path, chromium: Any) -> No
     assert not said
 
 
-def test_the_search_for_noise_says_how_far_it_went(folder: Path, chromium: Any) -> None:
+def test_the_search_for_noise_says_how_far_it_went(page: Any) -> None:
     """Where a million times the noise is too little, the page does not say that no noise is enough: 1e5 would be here."""
-    page = explorer_page.opened(chromium, folder)
     explorer_page.choose(page, {"mechanism": "gaussian", "noise_multiplier": 1e-4, "steps": 10**6, "budget": 1}, "done")
     text = page.locator(".hs-noise").text_content()
     assert text == "Which noise for ε = 1? Not even 104.85, a million times yours, is enough."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +18,8 @@ import processes
 
 pytestmark = pytest.mark.slow
 Answers = Callable[[Sequence[Any]], list[Any]]
+HERE = Path(__file__).parent
 
-NODE_PROGRAM = """import { load } from "%s/hockeystick.js";
-const hs = await load();
-const said = (f) => {
-    try {
-        return JSON.stringify(f());
-    } catch (error) {
-        return `${error.name}: ${error.message}`;
-    }
-};
-const training = { noiseMultiplier: 1, samplingRate: 0.01, steps: 10 };
-const freed = hs.accountant().compose(hs.gaussian(1));
-freed.free();
-freed.free();
-const kept = hs.accountant();
-for (let i = 0; i < 200; ++i) kept.compose(hs.discreteGaussian(1000 + i)); // 60 MB of tables, so that the memory grows
-const lines = [
-    said(() => hs.dpsgdDelta({ ...training, epsilon: "" })),
-    said(() => hs.dpsgdDelta({ ...training, epsilon: null })),
-    said(() => hs.dpsgdEpsilon({ ...training, steps: 10n, delta: 1e-5 })),
-    said(() => hs.dpsgdEpsilon({ ...training, samplingrate: 0.1, noiseMultiplier: undefined, delta: 1e-5 })),
-    said(() => hs.accountant().compose(hs.gaussian("1"))),
-    said(() => hs.accountant().compose(hs.gaussian(1), null)),
-    said(() => hs.accountant().compose(hs.poissonSampled(3, 0.1))),
-    said(() => hs.accountant().compose(hs.gaussian(1)).epsilons([1e-5, "1e-6"])),
-    said(() => hs.q("") === hs.q(""))  /* NaN */,
-    said(() => hs.formatLower("1.5")),
-    said(() => freed.epsilon(1e-5)),
-    said(() => freed.compose(hs.gaussian(1))),
-    said(() => kept.epsilons(Float64Array.from({ length: 3000 }, (_, i) => 1e-5 / (i + 1))).every((e) => e.upper >= e.lower)),
-];
-console.log(lines.join("\\n"));
-"""
 SAID = """HockeystickError: eps must be non-negative, not nan
 HockeystickError: eps must be non-negative, not nan
 HockeystickError: steps must be an integer in [1, 2^53], not nan
@@ -64,31 +34,13 @@ HockeystickError: the accountant has been freed
 HockeystickError: the accountant has been freed
 true
 """
-CONSUMER = """import { load, HockeystickError, type Bracket, type Hockeystick, type Mechanism } from "./hockeystick.js";
-const hs: Hockeystick = await load();
-const step: Mechanism = hs.poissonSampled(hs.gaussian(1), 0.01);
-const epsilon: Bracket = hs.accountant("replace").compose(step, 10).epsilon(1e-5);
-if (epsilon.upper > 1) throw new HockeystickError(hs.formatUpper(epsilon.upper));
-// @ts-expect-error: a bracket cannot be written to
-epsilon.upper = 0;
-// @ts-expect-error: there is no such adjacency
-hs.accountant("swap");
-// @ts-expect-error: delta is missing
-hs.dpsgdEpsilon({ noiseMultiplier: 1, samplingRate: 0.01, steps: 10 });
-"""
 
 
 def test_shuffled_batches(answers: Answers) -> None:
     """48 brackets of shuffled batches overlap Python's; upper ends agree, and lower ends to four digits."""
     cells, expected = [], []
-    for noise, batches, epochs in [
-        (0.5, 1000, 1),
-        (1.0, 7, 3),
-        (1.5, 1, 2),
-        (3.0, 200, 5),
-        (2.0, 2, 1),
-        (0.8, 10**5, 2),
-    ]:
+    settings = [(0.5, 1000, 1), (1.0, 7, 3), (1.5, 1, 2), (3.0, 200, 5), (2.0, 2, 1), (0.8, 10**5, 2)]
+    for noise, batches, epochs in settings:
         python = {"noise_multiplier": noise, "num_batches": batches, "epochs": epochs}
         asked = npm_package.camel(python)
         for eps in (0.0, 0.5, 3.0, 6.0):
@@ -117,55 +69,48 @@ def plain(message: str) -> str:
     return numbers.sub(lambda found: repr(float(found[0])), message.replace("2^53", "9007199254740992"))
 
 
+def ledger(*mechanism: Any, adjacency: str = "add_or_remove", count: int = 1, **asked: float) -> list[Any]:
+    """Return a cell of one mechanism, which is asked for delta or, by default, for epsilon."""
+    ((question, at),) = (asked or {"epsilon": 0.1}).items()
+    return ["ledger", adjacency, [[list(mechanism), count]], question, at]
+
+
+def refusals() -> Iterator[tuple[list[Any], Callable[[], Any]]]:
+    """Yield cells with an argument outside its domain, each with what Python refuses likewise."""
+    for value in (0.0, -2.5):
+        yield ledger("gaussian", value), partial(hs.Gaussian, value)
+        yield ledger("laplace", value), partial(hs.Laplace, value)
+    gaussian = hs.Gaussian(1.0)
+    for rate in (-0.5, 1.5, 2e6):
+        cell = ledger("poissonSampled", ["gaussian", 1], rate, adjacency="replace")
+        yield cell, partial(hs.PoissonSampled, gaussian, rate)
+    for delta in (-0.1, 1.0, 1.5):
+        yield ledger("gaussian", 1, epsilon=delta), partial(hs.Accountant().compose(gaussian).epsilon, delta)
+    for count in (0, -3, -(2**60)):
+        cell = ledger("gaussian", 1, adjacency="replace", count=count, delta=1.0)
+        yield cell, partial(hs.Accountant("replace").compose, gaussian, count)
+    budget = {"noise_multiplier": 1.0, "num_batches": 10, "epochs": 1, "delta": 1e-5}
+    for wrong in ({"noise_multiplier": 0.0}, {"epochs": 0}, {"delta": 1.0}):
+        cell = ["shuffledBatchesEpsilon", npm_package.camel(budget | wrong)]
+        yield cell, partial(hs.shuffled_batches_epsilon, **budget | wrong)
+    federation = {"rounds": 10, "local_steps": 2, "num_clients": 5, "clip_norm": 1.0, "noise_std": 1.0}
+    federation |= {"smoothness": 1.0, "learning_rate": 0.1, "delta": 1e-5}
+    for wrong in ({"rounds": 0.5}, {"clip_norm": 0.0}, {"smoothness": -1.0}, {"delta": 1.5}):
+        cell = ["fedavgEpsilon", npm_package.camel(federation | wrong)]
+        yield cell, partial(hs.federated.fedavg_epsilon, **federation | wrong)
+
+
 def test_messages_are_pythons(answers: Answers) -> None:
     """20 arguments outside their domains are refused in Python's words."""
-    budget = {"noise_multiplier": 1.0, "num_batches": 10, "epochs": 1, "delta": 1e-5}
-    cells: list[tuple[list[Any], Callable[[], Any]]] = []
-    for value in (0.0, -2.5):
-        for name, mechanism in [("gaussian", hs.Gaussian), ("laplace", hs.Laplace)]:
-            steps = [[[name, value], 1]]
-            cells.append((["ledger", "add_or_remove", steps, "epsilon", 0.1], lambda m=mechanism, v=value: m(v)))
-    for rate in (-0.5, 1.5, 2e6):
-        steps = [[["poissonSampled", ["gaussian", 1], rate], 1]]
-        cells.append(
-            (["ledger", "replace", steps, "epsilon", 0.1], lambda r=rate: hs.PoissonSampled(hs.Gaussian(1.0), r))
-        )
-    for delta in (-0.1, 1.0, 1.5):
-        steps = [[["gaussian", 1], 1]]
-        cells.append(
-            (
-                ["ledger", "add_or_remove", steps, "epsilon", delta],
-                lambda d=delta: hs.Accountant().compose(hs.Gaussian(1.0)).epsilon(d),
-            )
-        )
-    for count in (0, -3, -(2**60)):
-        steps = [[["gaussian", 1], count]]
-        cells.append(
-            (
-                ["ledger", "replace", steps, "delta", 1.0],
-                lambda c=count: hs.Accountant("replace").compose(hs.Gaussian(1.0), c),
-            )
-        )
-    for name, value in [("noise_multiplier", 0.0), ("epochs", 0), ("delta", 1.0)]:
-        python = budget | {name: value}
-        asked = npm_package.camel(python)
-        cells.append((["shuffledBatchesEpsilon", asked], lambda p=python: hs.shuffled_batches_epsilon(**p)))
-    federation = {"rounds": 10, "local_steps": 2, "num_clients": 5, "clip_norm": 1.0, "noise_std": 1.0}
-    federation |= {"smoothness": 1.0, "learning_rate": 0.1}
-    for name, value in [("rounds", 0.5), ("clip_norm", 0.0), ("smoothness", -1.0), ("delta", 1.5)]:
-        python = federation | {"delta": 1e-5, name: value}
-        cells.append((["fedavgEpsilon", npm_package.camel(python)], lambda p=python: hs.federated.fedavg_epsilon(**p)))
-    found = answers([cell for cell, _ in cells])
-    for (cell, question), answer in zip(cells, found, strict=True):
+    cells = list(refusals())
+    for (cell, question), answer in zip(cells, answers([cell for cell, _ in cells]), strict=True):
         assert answer["name"] == "HockeystickError", cell
         assert plain(answer["error"]) == plain(raised(question)), cell
 
 
-def test_what_is_no_number(package: Path, tmp_path: Path) -> None:
+def test_what_is_no_number(package: Path) -> None:
     """The text of an empty field and null are not 0; freed accountants and grown memory do no harm."""
-    program = tmp_path / "edges.mjs"
-    program.write_text(NODE_PROGRAM % package.as_uri(), encoding="utf-8")
-    assert processes.run(["node", program]).stdout == SAID
+    assert processes.run(["node", HERE / "edges.mjs", package]).stdout == SAID
 
 
 def test_types(package: Path, tmp_path: Path) -> None:
@@ -173,8 +118,7 @@ def test_types(package: Path, tmp_path: Path) -> None:
     if shutil.which("tsc") is None:
         pytest.skip("tsc is not installed: apt-get install node-typescript")
     folder = shutil.copytree(package, tmp_path / "package")
-    consumer = folder / "consumer.ts"
-    consumer.write_text(CONSUMER, encoding="utf-8")
+    consumer = shutil.copy(HERE / "consumer.ts", folder)
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "es2022", "--moduleResolution", "node"]
     processes.run(["tsc", *options, consumer], limit=120)
     processes.run(["tsc", *options, "--allowJs", "--checkJs", *sorted(folder.glob("*.js"))], limit=120)
@@ -182,9 +126,6 @@ def test_types(package: Path, tmp_path: Path) -> None:
 
 def test_infinite_ends(answers: Answers) -> None:
     """Delta = 0 has no finite epsilon under Gaussian noise, and pure privacy has one."""
-    gaussian, laplace = (
-        answers([["ledger", "add_or_remove", [[[name, 1.0], 1]], "epsilon", 0.0]])[0]
-        for name in ("gaussian", "laplace")
-    )
+    gaussian, laplace = answers([ledger(name, 1.0, epsilon=0.0) for name in ("gaussian", "laplace")])
     assert math.isinf(float(gaussian["upper"]))
     assert laplace["lower"] <= 1.0 <= laplace["upper"]

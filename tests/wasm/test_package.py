@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -15,6 +16,7 @@ import pytest
 import hockeystick as hs
 import npm_package
 import processes
+import refused_calls
 from hockeystick import federated, last_iterate
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")]
@@ -160,25 +162,21 @@ def test_decimals(answers: Answers) -> None:
     assert answers(cells) == [python[name](float(value), form) for name, value, form in cells]
 
 
-@pytest.mark.parametrize(
-    ("cell", "message"),
-    [
-        (
-            ["dpsgdEpsilon", {"noiseMultiplier": 1, "samplingRate": 0.1, "steps": 0.5, "delta": 1e-5}],
-            r"steps must be an integer in \[1, 2\^53\], not 0.5",
-        ),
-        (["ledger", "swap", [], "epsilon", 0.1], "adjacency must be one of add_or_remove, replace, not swap"),
-        (
-            ["ledger", "add_or_remove", [[["fixedSizeSampled", ["gaussian", 1], 10, 10], 1]], "epsilon", 0.1],
-            "not supported under adjacency 'add_or_remove': a batch of all records",
-        ),
-        (["fedavgEpsilon", {"rounds": 1}], "local_steps"),
-        (["formatUpper", 1, "4x"], "format must be"),
-    ],
-)
-def test_errors(answers: Answers, cell: list[Any], message: str) -> None:
+REFUSED = r"""
+["dpsgdEpsilon", {"noiseMultiplier": 1, "samplingRate": 0.1, "steps": 0.5, "delta": 1e-5}]
+    -> steps must be an integer in \[1, 2\^53\], not 0.5
+["ledger", "swap", [], "epsilon", 0.1] -> adjacency must be one of add_or_remove, replace, not swap
+["ledger", "add_or_remove", [[["fixedSizeSampled", ["gaussian", 1], 10, 10], 1]], "epsilon", 0.1]
+    -> not supported under adjacency 'add_or_remove': a batch of all records
+["fedavgEpsilon", {"rounds": 1}] -> local_steps
+["formatUpper", 1, "4x"] -> format must be
+"""
+
+
+@pytest.mark.parametrize(("cell", "message"), refused_calls.rows(REFUSED))
+def test_errors(answers: Answers, cell: str, message: str) -> None:
     """What is outside its domain is named, with its value and its domain, as an error of the module's own class."""
-    (found,) = answers([cell])
+    (found,) = answers([json.loads(cell)])
     assert found["name"] == "HockeystickError"
     assert re.search(message, found["error"]), found
 
