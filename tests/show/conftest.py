@@ -1,10 +1,11 @@
-"""The command line: a fixture that runs one, and one that reads its JSON."""
+"""The command line: fixtures that run one, read its JSON, and check that it is refused; and a folder to run it in."""
 
 from __future__ import annotations
 
 import json
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -35,12 +36,45 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[[str], Told]:
 
 
 @pytest.fixture
-def ask(run: Callable[[str], Told]) -> Callable[[str], dict]:
+def written(run: Callable[[str], Told]) -> Callable[[str], str]:
+    """Return a function that runs a command line, which succeeds, and returns what it writes."""
+
+    def out(line: str) -> str:
+        told = run(line)
+        assert told.code == 0, told.err
+        return told.out
+
+    return out
+
+
+@pytest.fixture
+def refused(run: Callable[[str], Told]) -> Callable[..., None]:
+    """Return a function that checks that a command line ends with an exit code, writes nothing, and says why in one line.
+
+    The line begins with a reason that names the program.
+    """
+
+    def check(line: str, reason: str, code: int = 2) -> None:
+        told = run(line)
+        assert (told.code, told.out, told.err.count("\n")) == (code, "", 1)
+        assert told.err.startswith(reason) if reason.startswith("hockeystick ") else reason in told.err
+
+    return check
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """Return the folder in which commands run; it has the small plan of the file."""
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(request.module.PLAN)
+    return tmp_path
+
+
+@pytest.fixture
+def ask(written: Callable[[str], str]) -> Callable[[str], dict]:
     """Return a function that runs a command line and returns its JSON, in which infinity and NaN are none."""
 
     def answer(line: str) -> dict:
-        code, out, _ = run(f"{line} --json")
-        assert code == 0
-        return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+        return json.loads(written(f"{line} --json"), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
     return answer

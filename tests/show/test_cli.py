@@ -256,11 +256,9 @@ NOTHING_MEETS = f"""
 
 
 @pytest.mark.parametrize(("words", "reason"), refused_calls.rows(NOTHING_MEETS))
-def test_budget_that_nothing_meets(run, words, reason):
+def test_budget_that_nothing_meets(refused, words, reason):
     """There is no answer, but exit code 4 and the reason."""
-    code, out, err = run(f"calibrate --epsilon 1 {words}")
-    assert (code, out) == (4, "")
-    assert reason in err
+    refused(f"calibrate --epsilon 1 {words}", reason, 4)
 
 
 @pytest.mark.share(2)
@@ -339,11 +337,9 @@ simulate plan.toml --plot rounds.txt -> must end in .png, .svg or .pdf, not roun
 
 
 @pytest.mark.parametrize(("line", "reason"), refused_calls.rows(REFUSED))
-def test_refused(run, line, reason):
+def test_refused(refused, line, reason):
     """What is wrong, missing, too much, or contradicts itself ends with exit code 2 and one line that says so."""
-    code, out, err = run(line)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert reason in err
+    refused(line, reason)
 
 
 PLAN = "--records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --delta 1e-6 --rounds 2"
@@ -440,14 +436,12 @@ def test_help_has_examples_that_parse(command, run):
         parser().parse_args(shlex.split(example.partition(" > ")[0]))
 
 
-def test_completion(run, monkeypatch):
+def test_completion(written, refused, monkeypatch):
     """The scripts know the commands and their options; without its extra, that is named, of a clone."""
     pytest.importorskip("shtab")
     for shell in ("bash", "zsh", "tcsh"):
-        script = run(f"completion {shell}").out
+        script = written(f"completion {shell}")
         assert "calibrate" in script
         assert "noise-multiplier" in script
     monkeypatch.setitem(sys.modules, "shtab", None)
-    code, _, err = run("completion bash")
-    assert code == 1
-    assert 'pip install ".[completion]" in a clone' in err
+    refused("completion bash", 'pip install ".[completion]" in a clone', 1)

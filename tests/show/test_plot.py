@@ -21,10 +21,11 @@ from hockeystick.sweep.plan import parse
 image = pytest.importorskip("matplotlib.image")
 pytest.importorskip("pyarrow")
 
+from matplotlib.collections import LineCollection
+
 from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
-from hockeystick.sweep.store import read_manifest
 from hockeystick.sweep.view import choose
 
 EPS = {"linspace": [0.0, 4.0], "num": 12}
@@ -42,6 +43,12 @@ def check_picture(path: Path) -> None:
     assert min(pixels.shape[:2]) > 400
     assert pixels.std() > 0.1
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50
+
+
+def drawn(plan: dict[str, Any], folder: Path, x: str, y: str, budget: float | None = None) -> dict[str, Any]:
+    """Run a plan, and return its figures by their outputs."""
+    run(plan, folder)
+    return figures_of(choose(parse(plan), x, y), folder, list(plan["outputs"]), budget)
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +134,7 @@ def test_words_below_a_panel_do_not_meet(tmp_path: Path) -> None:
     }
     fixed = {name: value for name, value in FEDERATION["fixed"].items() if name not in moving}
     plan = {**FEDERATION, "fixed": fixed | {"schedule": "constant"}, "axes": {"noise_std": [0.1, 1.0]}, "zip": [moving]}
-    run(plan, tmp_path / "out")
-    view = choose(parse(plan), "local_steps", "noise_std", {})
-    (figure,) = figures_of(view, tmp_path / "out", ["mu"], None).values()
+    (figure,) = drawn(plan, tmp_path, "local_steps", "noise_std").values()
     figure.draw_without_rendering()
     labels = figure.axes[0].get_xticklabels()
     assert labels[1].get_text() == "100/50/100000"
@@ -296,10 +301,11 @@ def test_what_a_budget_allows_is_rounded_down(tmp_path):
         "steps": {"function": "dpsgd_steps", "arguments": {"epsilon": 2.0, "delta": 1e-5}},
         "epsilon": {"function": "dpsgd_epsilon", "arguments": {"steps": 1000, "delta": 1e-5}},
     }
-    summary = run({"outputs": outputs, "axes": axes}, tmp_path)
-    plan = parse(read_manifest(tmp_path)["plan"])
-    for name, figure in figures_of(choose(plan, None, None, {}), tmp_path, ["steps", "epsilon"], None).items():
-        noise, rates = np.array(axes["noise_multiplier"])[:, None], np.array(axes["sampling_rate"])
+    plan = {"outputs": outputs, "axes": axes}
+    figures = drawn(plan, tmp_path, "sampling_rate", "noise_multiplier")
+    summary = run(plan, tmp_path)
+    noise, rates = np.array(axes["noise_multiplier"])[:, None], np.array(axes["sampling_rate"])
+    for name, figure in figures.items():
         steps = hs.dpsgd_steps(noise, rates, 2.0, 1e-5)
         values = steps if name == "steps" else hs.dpsgd_epsilon(noise, rates, 1000, 1e-5)
         texts = sorted(Decimal(text.get_text()) for text in figure.axes[0].texts)
@@ -366,22 +372,15 @@ def test_training_with_a_learnt_clip_norm():
 
 def test_budget_runs_along_cells(tmp_path: Path) -> None:
     """The line of a budget runs along the borders of the cells that keep it, and the title says what it is."""
-    run(
-        {
-            "outputs": {"epsilon": "dpsgd_epsilon"},
-            "axes": {"noise_multiplier": [0.9, 1.3], "steps": [100, 400]},
-            "fixed": {"sampling_rate": 0.02, "delta": 1e-5},
-        },
-        tmp_path,
-    )
-    plan = parse(read_manifest(tmp_path)["plan"])
+    plan = {
+        "outputs": {"epsilon": "dpsgd_epsilon"},
+        "axes": {"noise_multiplier": [0.9, 1.3], "steps": [100, 400]},
+        "fixed": {"sampling_rate": 0.02, "delta": 1e-5},
+    }
     values = hs.dpsgd_epsilon([0.9, 1.3], 0.02, [[100], [400]], 1e-5)
     budget = float(values[1, 1]) + 1e-9
-    (figure,) = figures_of(choose(plan, "noise_multiplier", "steps", {}), tmp_path, ["epsilon"], budget).values()
-    lines = [
-        lines for lines in figure.axes[0].collections if hasattr(lines, "get_segments") and len(lines.get_segments())
-    ]
-    assert len(lines) == 1
+    (figure,) = drawn(plan, tmp_path, "noise_multiplier", "steps", budget).values()
+    (border,) = figure.axes[0].findobj(LineCollection)
     kept = values <= budget
-    assert len(lines[0].get_segments()) == (kept[:, 1:] != kept[:, :-1]).sum() + (kept[1:] != kept[:-1]).sum()
+    assert len(border.get_segments()) == (kept[:, 1:] != kept[:, :-1]).sum() + (kept[1:] != kept[:-1]).sum()
     assert f"at most {budget:.12g} on one side" in figure.get_suptitle().replace("\n", " ")

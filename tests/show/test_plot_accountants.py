@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import cli, plot
+from hockeystick import plot
 
 pytest.importorskip("matplotlib")
 
@@ -52,21 +52,18 @@ def test_trade_off():
     assert Decimal(advantage) / 100 >= Decimal(TRAINING.advantage())
 
 
-WORDS = ["--records", "1000", "--batch-size", "10", "--epochs", "2", "--noise-multiplier", "1"]
+WORDS = "--records 1000 --batch-size 10 --epochs 2 --noise-multiplier 1"
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["epsilon", "profile", "trade-off"])
-def test_command(kind, tmp_path, capsys):
+def test_command(kind, written, tmp_path):
     """The command writes the picture and its name."""
-    assert cli.main(["plot", kind, *WORDS, "-o", str(tmp_path / "p.svg")]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'p.svg'}\n"
-    assert (tmp_path / "p.svg").stat().st_size > 1000
+    picture = tmp_path / "p.svg"
+    assert written(f"plot {kind} {WORDS} -o {picture}") == f"{picture}\n"
+    assert picture.stat().st_size > 1000
 
 
-def test_command_refuses_steps_of_shuffled_batches(capsys):
+def test_command_refuses_steps_of_shuffled_batches(refused):
     """Shuffled batches have no epsilon after a step."""
-    with pytest.raises(SystemExit) as end:
-        cli.main(["plot", "epsilon", *WORDS, "--sampling", "shuffled"])
-    assert end.value.code == 2
-    assert "only after a pass" in capsys.readouterr().err
+    refused(f"plot epsilon {WORDS} --sampling shuffled", "only after a pass")
