@@ -59,13 +59,8 @@ def test_enumerations_and_foreign_classes():
     """Flower's own configuration and events, whose words are enumerations, are taken by their attributes."""
     relation = enum.Enum("NeighboringRelation", {"ADD": "add-or-remove-one"})
     method = enum.Enum("SamplingMethod", {"POISSON": "poisson"})
-    config = types.SimpleNamespace(
-        target_delta=1e-5,
-        population_size=1000,
-        neighboring_relation=relation.ADD,
-        sampling_method=method.POISSON,
-        max_epsilon=None,
-    )
+    words = {"neighboring_relation": relation.ADD, "sampling_method": method.POISSON, "max_epsilon": None}
+    config = types.SimpleNamespace(**vars(POISSON) | words)
     foreign, own = Accountant(config), Accountant(POISSON)
     for accountant in (foreign, own):
         accountant.compose(ROUND, 10)

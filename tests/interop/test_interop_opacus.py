@@ -81,12 +81,13 @@ def test_no_noise_is_no_privacy():
     assert trained((0, 0.0, 5)).get_epsilon(1e-5) == 0
 
 
-def test_state():
-    """The state goes through JSON."""
-    accountant = trained((1.0, 0.01, 100), (2.0, 0.01, 50))
+@pytest.mark.parametrize("history", [[(1.0, 0.01, 100), (2.0, 0.01, 50)], [(1.1, 0.01, 2, 4), (1.1, 0.01, 1)]])
+def test_state(history):
+    """The state goes through JSON, with the number of accumulated batches."""
+    accountant = trained(*history)
     other = HockeyStickAccountant()
     other.load_state_dict(json.loads(json.dumps(accountant.state_dict())))
-    assert other.history == accountant.history
+    assert other.history == accountant.history == history
     assert other.get_epsilon(1e-5) == accountant.get_epsilon(1e-5)
     state = {}
     assert accountant.state_dict(state) is state
@@ -106,81 +107,76 @@ def test_refused_histories(noise, steps):
         accountant.get_epsilon(1e-5)
 
 
-def test_optimizer_hook():
-    """The hook records the optimiser's noise, and how many batches were accumulated; a state goes through JSON with them."""
+def optimiser(noise_multiplier=1.0, accumulated_iterations=1, **shown):
+    """Return an optimiser as the hook sees it after a step, with the gradients of records that it shows."""
+    return types.SimpleNamespace(
+        noise_multiplier=noise_multiplier, accumulated_iterations=accumulated_iterations, **shown
+    )
+
+
+def after_batch_of(size, **shown):
+    """Return an optimiser after a batch of this size."""
+    return optimiser(grad_samples=[np.zeros((size, 2))], **shown)
+
+
+def hooked(rate, optimisers):
+    """Return an accountant whose hook has seen these optimisers."""
     accountant = HockeyStickAccountant()
-    hook = accountant.get_optimizer_hook_fn(0.01)
-    for accumulated in (4, 4, 1):
-        hook(types.SimpleNamespace(noise_multiplier=1.1, accumulated_iterations=accumulated))
+    hook = accountant.get_optimizer_hook_fn(rate)
+    for each in optimisers:
+        hook(each)
+    return accountant
+
+
+def test_optimizer_hook():
+    """The hook records the optimiser's noise, and how many batches were accumulated."""
+    accountant = hooked(0.01, [optimiser(1.1, accumulated) for accumulated in (4, 4, 1)])
     assert accountant.history == [(1.1, 0.01, 2, 4), (1.1, 0.01, 1)]
     assert len(accountant) == 3
-    other = HockeyStickAccountant()
-    other.load_state_dict(json.loads(json.dumps(accountant.state_dict())))
-    assert other.history == accountant.history
 
 
 @pytest.mark.parametrize(("batches", "rate", "noise"), [(4, 0.01, 1.0), (2, 0.25, 1.0), (8, 0.01, 0.7)])
 def test_accumulated_batches_hold_a_record_several_times(batches, rate, noise):
     """Of one step, epsilon satisfies the hockey-stick divergence of the binomial mixture by mpmath, and that of one sample of the summed rate does not."""
-    accountant = HockeyStickAccountant()
-    hook = accountant.get_optimizer_hook_fn(rate)
-    hook(types.SimpleNamespace(noise_multiplier=noise, accumulated_iterations=batches))
+    accountant = hooked(rate, [optimiser(noise, batches)])
 
-    def ratio(x):
-        shares = [mpmath.binomial(batches, k) * mpmath.mpf(rate) ** k * (1 - mpmath.mpf(rate)) ** (batches - k) for k in range(batches + 1)]  # fmt: skip
-        return shares, mpmath.log(
-            sum(p * mpmath.exp((2 * k * x - k * k) / (2 * noise**2)) for k, p in enumerate(shares))
-        )
+    def loss(x):
+        return mpmath.log(sum(p * mpmath.exp((2 * k * x - k * k) / (2 * noise**2)) for k, p in enumerate(shares)))
 
     def delta(eps):
         """Return what lies beyond the point at which the loss, which rises, is eps."""
-        shares, _ = ratio(mpmath.mpf(0))
-        end = mpmath.findroot(lambda x: ratio(x)[1] - eps, (0, 50), solver="bisect", tol=1e-25)
-        return sum(p * mpmath.ncdf((k - end) / noise) for k, p in enumerate(shares)) - mpmath.exp(eps) * mpmath.ncdf(-end / noise)  # fmt: skip
+        end = mpmath.findroot(lambda x: loss(x) - eps, (0, 50), solver="bisect", tol=1e-25)
+        beyond = sum(p * mpmath.ncdf((k - end) / noise) for k, p in enumerate(shares))
+        return beyond - mpmath.exp(eps) * mpmath.ncdf(-end / noise)
 
     with mpmath.workdps(30):
+        q = mpmath.mpf(rate)
+        shares = [mpmath.binomial(batches, k) * q**k * (1 - q) ** (batches - k) for k in range(batches + 1)]
         assert delta(mpmath.mpf(accountant.get_epsilon(1e-5))) <= mpmath.mpf("1e-5")
         assert delta(mpmath.mpf(trained((noise, batches * rate, 1)).get_epsilon(1e-5))) > mpmath.mpf("1.05e-5")
-
-
-def optimiser(batch_size):
-    """Return an optimiser as the hook sees it, after a batch of this size."""
-    return types.SimpleNamespace(
-        noise_multiplier=1.0, accumulated_iterations=1, grad_samples=[np.zeros((batch_size, 2))]
-    )
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.5])
 def test_batches_of_one_size_are_no_poisson_samples(rate):
     """After forty batches of one size the hook warns, once; the steps are recorded all the same."""
-    accountant = HockeyStickAccountant()
-    hook = accountant.get_optimizer_hook_fn(rate)
-    for _ in range(39):
-        hook(optimiser(32))
-    with pytest.warns(hs.ImplausibleSettingWarning, match=r"40 batches of 32 records each .*poisson_sampling=False"):
-        hook(optimiser(32))
-    hook(optimiser(32))
-    assert accountant.history == [(1.0, rate, 41)]
+    hooked(rate, [after_batch_of(32)] * 39)
+    said = r"40 batches of 32 records each .*poisson_sampling=False"
+    for count in (40, 41):
+        with pytest.warns(hs.ImplausibleSettingWarning, match=said) as warned:
+            assert hooked(rate, [after_batch_of(32)] * count).history == [(1.0, rate, count)]
+        assert len(warned) == 1
 
 
 def test_pieces_of_batches_are_not_batches():
     """With BatchMemoryManager the optimiser shows the last piece of a batch, which is mostly of one size: it says nothing of the sampler."""
-    hook = HockeyStickAccountant().get_optimizer_hook_fn(0.01)
-    for _ in range(60):
-        piece = optimiser(32)
-        piece._is_last_step_skipped = True
-        hook(piece)
+    hooked(0.01, [after_batch_of(32, _is_last_step_skipped=True)] * 60)
 
 
 @pytest.mark.parametrize("sizes", [[32] * 39 + [31], [0] * 60])
 def test_batches_that_may_be_poisson_samples(sizes):
     """Sizes that vary, and batches that are empty or not shown, are taken as they are; and all records at once are."""
-    hook = HockeyStickAccountant().get_optimizer_hook_fn(0.01)
-    for size in sizes:
-        hook(optimiser(size))
-    everything = HockeyStickAccountant().get_optimizer_hook_fn(1.0)
-    for _ in range(50):
-        everything(optimiser(32))
+    hooked(0.01, map(after_batch_of, sizes))
+    hooked(1.0, [after_batch_of(32)] * 50)
 
 
 def test_a_history_is_carried_over():
