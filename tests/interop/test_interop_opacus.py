@@ -229,9 +229,10 @@ class Loader(types.SimpleNamespace):
         return self.batches
 
 
-def engine_of(*history):
-    """Return an engine as it is after a training."""
-    return types.SimpleNamespace(accountant=types.SimpleNamespace(history=list(history)))
+def statement(history, loader, delta=1e-5, **options):
+    """Return the statement of an engine as it is after a training."""
+    engine = types.SimpleNamespace(accountant=types.SimpleNamespace(history=history))
+    return privacy_statement(engine, loader, delta, **options)
 
 
 def headline(text):
@@ -251,27 +252,27 @@ def plain_loader(size, batches, sampler, *, drop_last=False):
 
 def test_a_statement_has_the_rate_of_the_engine():
     """The statement of an engine is that of its history: 1/3 where a thousand records in batches of 300 lose the last one."""
-    text = privacy_statement(engine_of((1.0, 1 / 3, 30)), poisson_loader(1 / 3), 1e-5)
+    text = statement([(1.0, 1 / 3, 30)], poisson_loader(1 / 3))
     truth = float(hs.dpsgd_epsilon(1.0, 1 / 3, 30, 1e-5))
     assert truth <= headline(text) <= truth * 1.001
     assert "probability 0.3333333333333333, independently" in " ".join(text.split())
     assert text == hs.privacy_statement(
         records=1000, sampling_rate=1 / 3, steps=30, noise_multiplier=1.0, delta=1e-5, sampling="poisson"
     )
-    entry = json.loads(privacy_statement(engine_of((1.0, 1 / 3, 30)), poisson_loader(1 / 3), 1e-5, format="json"))
+    entry = json.loads(statement([(1.0, 1 / 3, 30)], poisson_loader(1 / 3), format="json"))
     assert entry["dp_flavor"]["epsilon"] == truth
 
 
 def test_a_statement_of_several_noises_or_accumulated_batches():
     """Every entry of a history counts; accumulated Poisson batches are what they are, whichever accountant wrote them down."""
     history = [(1.0, 0.1, 20), (2.0, 0.1, 10)]
-    text = privacy_statement(engine_of(*history), poisson_loader(0.1), 1e-5)
+    text = statement(history, poisson_loader(0.1))
     assert headline(text) == pytest.approx(trained(*history).get_epsilon(1e-5), rel=1e-3)
     assert "the models after all steps" in text
     exact = hs.Accountant().compose(hs.MixtureOfGaussians.of_group(1.0, 4, 0.1), 20).epsilon(1e-5)
     for entry in ((1.0, 0.4, 20), (1.0, 0.1, 20, 4)):  # Opacus' accountants, and ours
-        assert exact <= headline(privacy_statement(engine_of(entry), poisson_loader(0.1), 1e-5)) <= exact * 1.001
-    large = privacy_statement(engine_of(*history), poisson_loader(0.1), 1e-3)
+        assert exact <= headline(statement([entry], poisson_loader(0.1))) <= exact * 1.001
+    large = statement(history, poisson_loader(0.1), 1e-3)
     assert "δ = 0.001 is not below 1/1000" in " ".join(large.split("\n\n")[1].split())
 
 
@@ -282,7 +283,7 @@ def test_a_statement_of_several_noises_or_accumulated_batches():
 def test_a_statement_of_shuffled_batches(size, drop_last, batches, steps, accumulated, uses):  # noqa: PLR0917 - a table
     """With poisson_sampling=False each record is used once a pass of the loader, and epsilon is that of so many Gaussian releases."""
     loader = plain_loader(size, batches, RandomSampler(range(1000)), drop_last=drop_last)
-    text = privacy_statement(engine_of((4.0, accumulated / batches, steps)), loader, 1e-5)
+    text = statement([(4.0, accumulated / batches, steps)], loader)
     exact = hs.Accountant().compose(hs.Gaussian(4.0), uses).epsilon(1e-5)
     assert exact <= headline(text) <= exact * 1.001
     assert "(shuffled)" in text
@@ -324,11 +325,7 @@ trained((0.0, 0.01, 1)).accountant() -> history must have noise in every step
 def test_refused(call, reason):
     """No statement where its numbers would not be those of the training; bad steps and states leave the history as it was."""
     accountant = trained((1.0, 0.1, 3))
-    own = {
-        "a": accountant,
-        "statement": lambda history, loader: privacy_statement(engine_of(*history), loader, 1e-5),
-        "continuing": HockeyStickAccountant.continuing,
-    }
+    own = {"a": accountant, "continuing": HockeyStickAccountant.continuing}
     refused_calls.check(call, reason, globals() | own)
     assert accountant.history == [(1.0, 0.1, 3)]
 

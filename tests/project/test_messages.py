@@ -61,21 +61,14 @@ HUGE = {
     "class": SimpleNamespace(name="x" * 100_000, history=[Shown()], mechanism=Shown),
 }
 ROOMS = [hs, *filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__))]
-WITHOUT = {"show_config", "get_include", "get_cmake_dir"}
-
-
-def public():
-    """Return the public functions and classes of the rooms that compute, by name."""
-    found = {}
-    for room in ROOMS:
-        for name in room.__all__:
-            call = getattr(room, name)
-            if callable(call) and not (isinstance(call, type) and issubclass(call, (BaseException, enum.Enum))):
-                found[f"{room.__name__}.{name}"] = call
-    return {name: call for name, call in found.items() if name.rpartition(".")[2] not in WITHOUT}
-
-
-PUBLIC = public()
+# Public functions and classes of the rooms that compute.
+PUBLIC = {
+    f"{room.__name__}.{name}": call
+    for room in ROOMS
+    for name in room.__all__
+    if callable(call := getattr(room, name))
+    if not (isinstance(call, type) and issubclass(call, (BaseException, enum.Enum)))
+}
 
 
 def calls(call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from hockeystick.cli import arguments
 from hockeystick.training.dpsgd_setup import KNOWN, Batches, rate_of, steps_of
 
 if TYPE_CHECKING:
@@ -40,14 +41,14 @@ def _agree(chosen: argparse.Namespace) -> None:
     if known != (chosen.batch_size is not None):
         missing = "--batch-size" if known else "--records"
         chosen.refuse(f"argument {missing}: required, since --records and --batch-size together give the sampling rate")
-    if known and chosen.sampling_rate is not None:
-        chosen.refuse("argument --sampling-rate: not allowed with --records and --batch-size, which give it")
-    if chosen.epochs is not None and chosen.steps is not None:
-        chosen.refuse("argument --epochs: not allowed with --steps; give one of them")
-    if chosen.drop_last and not known:
-        chosen.refuse("argument --drop-last: needs --records and --batch-size, which say what is dropped")
-    if chosen.epochs is not None and not known:
-        chosen.refuse("argument --epochs: needs --records and --batch-size, which say how many steps an epoch has")
+    if chosen.steps is not None:
+        arguments.refuse(chosen, ["epochs"], "not allowed with --steps; give one of them")
+    if known:
+        arguments.refuse(chosen, ["sampling_rate"], "not allowed with --records and --batch-size, which give it")
+    else:
+        needed = "needs --records and --batch-size, which say"
+        arguments.refuse(chosen, ["drop_last"], f"{needed} what is dropped")
+        arguments.refuse(chosen, ["epochs"], f"{needed} how many steps an epoch has")
     if chosen.sampling is not None and not known and (chosen.sampling != "poisson" or chosen.sampling_rate is None):
         rate = " or --sampling-rate" if chosen.sampling == "poisson" else ""
         chosen.refuse(f"argument --sampling: {chosen.sampling} needs --records and --batch-size{rate}")

@@ -132,8 +132,9 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     run = history[0]
     if len(history) == 1 and (run.batches == 1 or not poisson):
         how = {"sampling_rate": run.sample_rate} if poisson else _shuffled(data_loader, run.batches)
-        known = {"records": records, "steps": run.steps, "noise_multiplier": run.noise_multiplier, "delta": delta}
-        return statement_of_training(**known, format=format, **how)
+        return statement_of_training(
+            records=records, steps=run.steps, noise_multiplier=run.noise_multiplier, delta=delta, format=format, **how
+        )
     if not poisson:
         msg = f"a training on shuffled batches must have one noise multiplier for a statement, not {history!r}"
         raise ValueError(msg)
