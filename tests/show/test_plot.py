@@ -178,26 +178,6 @@ def test_unfinished_and_bad_cells(tmp_path: Path) -> None:
     plot_sweep(tmp_path / "out", value="delta")  # hatched all over
 
 
-BAD_CHOICES = [
-    ({"x": "sigma"}, r"x must be a numeric axis with distinct values that is not held, of eps, r, not sigma"),
-    ({"x": "r", "y": "r"}, r"x and y must be on different axes, not r and r"),
-    ({"x": "r", "slices": {"r": "0.1"}}, r"x must be a numeric axis .* not r"),
-    ({"slices": {"sigma": "1"}}, r"slice must name an axis, of eps, r, not sigma"),
-    ({"slices": {"r": "7"}}, r"slice r must be a value of its axis \(nearest are 3.59381, 5.99484, 10\), not 7"),
-    ({"slices": {"r": "one"}}, r"slice r must be a value .* not one"),
-    ({"slices": {"r": "0.1", "eps": "0"}}, r"axes must have a numeric axis"),
-    ({"value": "epsilon"}, r"value must be one of 'delta', 'log_delta', not 'epsilon'"),
-    ({"format": "pdf"}, r"format must be one of 'png', 'svg', not 'pdf'"),
-]
-
-
-@pytest.mark.parametrize(("choice", "message"), BAD_CHOICES)
-def test_bad_choice(theta: Path, choice: dict[str, Any], message: str) -> None:
-    """A wrong choice is refused with the argument, its value and its domain."""
-    with pytest.raises(ValueError, match=message):
-        plot_sweep(theta, **choice)
-
-
 def test_no_sweep(tmp_path: Path) -> None:
     """A directory without a manifest is refused, and so is a broken part."""
     with pytest.raises(ValueError, match=r"out must be the directory of a sweep, not "):
@@ -230,6 +210,17 @@ plot.heat_map([3, 2, 1], [1, 2], zeros((2, 3)), **words) -> x must be at least t
 plot.heat_map([1, 2, 3], [1.0], zeros((1, 3)), **words) -> y must be at least two increasing
 plot.line_plot([1, 2], {"one": [1.0]}, x_label="x") -> series must hold arrays of shape \(len\(x\),\) = \(2,\), not \{'one': \(1,\)\}
 plot.line_plot([1, 2], {}, x_label="x") -> series must hold
+plot.plot_sweep(theta, x="sigma")
+    -> x must be a numeric axis with distinct values that is not held, of eps, r, not sigma
+plot.plot_sweep(theta, x="r", y="r") -> x and y must be on different axes, not r and r
+plot.plot_sweep(theta, x="r", slices={"r": "0.1"}) -> x must be a numeric axis .* not r
+plot.plot_sweep(theta, slices={"sigma": "1"}) -> slice must name an axis, of eps, r, not sigma
+plot.plot_sweep(theta, slices={"r": "7"})
+    -> slice r must be a value of its axis \(nearest are 3.59381, 5.99484, 10\), not 7
+plot.plot_sweep(theta, slices={"r": "one"}) -> slice r must be a value .* not one
+plot.plot_sweep(theta, slices={"r": "0.1", "eps": "0"}) -> axes must have a numeric axis
+plot.plot_sweep(theta, value="epsilon") -> value must be one of 'delta', 'log_delta', not 'epsilon'
+plot.plot_sweep(theta, format="pdf") -> format must be one of 'png', 'svg', not 'pdf'
 plot.trade_off({}) -> accountants must hold one
 plot.trade_off(hs.Accountant()) -> the number of steps of accountants\['training'\]
 plot.epsilon_over_steps(training, delta=2.0) -> delta must
@@ -238,9 +229,9 @@ plot.privacy_profile(training, largest=-1.0) -> largest must be positive and fin
 
 
 @pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
-def test_refused(call, reason):
-    """Bad input is named."""
-    refused_calls.check(call, reason, NAMES)
+def test_refused(call, reason, theta):
+    """Bad input is named, with its value and its domain."""
+    refused_calls.check(call, reason, NAMES | {"theta": theta})
 
 
 @pytest.mark.parametrize(

@@ -99,25 +99,19 @@ def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
     choice, plan = sample.choice, sample.choice.plan
     labels = {status(output.function.name) for output in plan.outputs}
     return {
+        "sample": sample,
+        "choice": choice,
+        "plan": plan,
         "style": _resource("style.css"),
         "heading": heading(plan),
-        "num_cells": plan.num_cells,
-        "missing": sample.missing,
-        "num_missing": sum(map(len, sample.missing)),
         "outputs": [_output_row(sample, output) for output in plan.outputs],
         "meanings": {label: meaning for label, meaning in MEANING.items() if label in labels},
-        "warnings": list(sample.counts.warnings),
         "shown": _shown(choice),
-        "controls": choice.num_slices > 1 or choice.y is not None,
-        "budgets": choice.y is not None,
         "pictures": _pictures(sample),
         "axes": _axis_rows(choice),
-        "fixed": plan.fixed,
-        "num_errors": sample.counts.errors,
-        "errors": sample.errors,
         "max_texts": MAX_TEXTS,
         "versions": _versions(manifest),
-        "plan": json.dumps(manifest["plan"], indent=2, ensure_ascii=False),
+        "source": json.dumps(manifest["plan"], indent=2, ensure_ascii=False),
     }
 
 
