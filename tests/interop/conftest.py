@@ -11,23 +11,20 @@ import pytest
 ALL_ARE_HERE = os.environ.get("HOCKEYSTICK_HOSTS", "") not in ("", "0")
 
 
-def _not_skipped(report: Any) -> None:
+def _not_skipped(report: Any) -> Any:
     if ALL_ARE_HERE and report.skipped:
         report.outcome = "failed"
         report.longrepr = f"with HOCKEYSTICK_HOSTS no adapter goes untested: {report.longrepr}"
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, Any, Any]:
     """Fail where a test was skipped."""
-    report = yield
-    _not_skipped(report)
-    return report
+    return _not_skipped((yield))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, Any, Any]:
     """Fail where a file was skipped."""
-    report = yield
-    _not_skipped(report)
-    return report
+    return _not_skipped((yield))

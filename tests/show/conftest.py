@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+import sweep_plans
+from hockeystick import sweep
 from hockeystick.cli import main
 
 
@@ -68,6 +70,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(request.module.PLAN)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def theta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the sweep of theta, which is run once."""
+    out = tmp_path_factory.mktemp("theta")
+    sweep.run(sweep_plans.THETA, out)
+    return out
 
 
 @pytest.fixture

@@ -8,12 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import refused_calls
 from hockeystick import plot, utility
 
 image = pytest.importorskip("matplotlib.image")
 
 TRAINING = SimpleNamespace(delta=1e-6)  # all that a picture tells of it
 ROUNDS = np.array([1, 10, 100])
+ONE, EMPTY = [1.0, 2.0, 3.0], [np.nan] * 3
+MANY = {f"line{k}": [k + 1.0, k + 2.0, k + 3.0] for k in range(10)}
 
 
 def found(**curves: list[float]) -> utility.Analyses:
@@ -49,28 +52,24 @@ def test_equal_lines_are_one() -> None:
 
 def test_at_most_eight_lines_with_their_own_markers() -> None:
     """What has no place is named in the title; eight lines have eight markers."""
-    curves = {f"line{k}": [k + 1.0, k + 2.0, k + 3.0] for k in range(10)}
-    figure = plot.analyses(found(**curves))
+    figure = plot.analyses(found(**MANY))
     lines = figure.axes[0].lines
     assert len({line.get_marker() for line in lines}) == len(lines) == 8
     assert "line8 (record), line9 (record)" in " ".join(figure.get_suptitle().split())
-    with pytest.raises(ValueError, match="names must give at most 8 lines, not 10"):
-        plot.analyses(found(**curves), names=list(curves))
 
 
-@pytest.mark.parametrize(
-    ("curves", "names", "reason"),
-    [
-        (["one", "empty"], ["nobody"], "names must be among one, empty, not 'nobody'"),
-        (["one", "empty"], ["empty"], "'empty' does not: a reason"),
-        (["empty"], None, "found must have an analysis"),
-    ],
-)
-def test_names_that_do_not_fit(curves: list[str], names: list[str] | None, reason: str) -> None:
-    """A name that does not exist, or has no values, is refused with the reason; without any curve there is no picture."""
-    values = {"one": [1.0, 2.0, 3.0], "empty": [np.nan] * 3}
-    with pytest.raises(ValueError, match=reason):
-        plot.analyses(found(**{name: values[name] for name in curves}), names=names)
+REFUSED = r"""
+plot.analyses(found(one=ONE, empty=EMPTY), names=["nobody"]) -> names must be among one, empty, not 'nobody'
+plot.analyses(found(one=ONE, empty=EMPTY), names=["empty"]) -> 'empty' does not: a reason
+plot.analyses(found(empty=EMPTY)) -> found must have an analysis
+plot.analyses(found(**MANY), names=list(MANY)) -> names must give at most 8 lines, not 10
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused(call: str, reason: str) -> None:
+    """A name that does not exist, or has no values, is refused with the reason, and so are too many; without any curve there is no picture."""
+    refused_calls.check(call, reason, globals())
 
 
 @pytest.mark.slow

@@ -342,7 +342,7 @@ def test_refused(refused, line, reason):
     refused(line, reason)
 
 
-PLAN = "--records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --delta 1e-6 --rounds 2"
+OF_A_PLAN = "--records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --delta 1e-6 --rounds 2"
 OF_A_TRAINING = "--noise-multiplier 2 --records 1000 --batch-size 60 --steps 34"
 PATHS = f"""
 epsilon --noise-multiplier 2 --delta 1e-6 --steps 40
@@ -367,9 +367,9 @@ statement --noise-multiplier 2 --records 1000 --sampling-rate .1 --steps 40 --de
 plot epsilon {OF_A_TRAINING}
 plot profile {OF_A_TRAINING}
 plot trade-off {OF_A_TRAINING}
-plan {PLAN} --silos 4
-plan {PLAN} --silos 4 --trust central
-plan {PLAN} --silos 40 --trust last-iterate --strong-convexity .1
+plan {OF_A_PLAN} --silos 4
+plan {OF_A_PLAN} --silos 4 --trust central
+plan {OF_A_PLAN} --silos 40 --trust last-iterate --strong-convexity .1
 figures
 sweep init
 """

@@ -13,6 +13,7 @@ import pytest
 
 import hockeystick as hs
 import refused_calls
+import sweep_plans
 from hockeystick import plot, simulate
 from hockeystick.plot import heat_map, line_plot, plot_sweep
 from hockeystick.sweep import run
@@ -27,14 +28,7 @@ from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
 from hockeystick.sweep.view import choose
-
-EPS = {"linspace": [0.0, 4.0], "num": 12}
-R = {"logspace": [0.1, 10.0], "num": 10}
-THETA: dict[str, Any] = {
-    "title": "A title",
-    "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"eps": EPS, "r": R},
-}
+from sweep_plans import EPS, THETA, R
 
 
 def check_picture(path: Path) -> None:
@@ -49,14 +43,6 @@ def drawn(plan: dict[str, Any], folder: Path, x: str, y: str, budget: float | No
     """Run a plan, and return its figures by their outputs."""
     run(plan, folder)
     return figures_of(choose(parse(plan), x, y), folder, list(plan["outputs"]), budget)
-
-
-@pytest.fixture(scope="module")
-def theta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the sweep of theta once."""
-    out = tmp_path_factory.mktemp("theta") / "out"
-    run(THETA, out)
-    return out
 
 
 @pytest.mark.slow
@@ -98,12 +84,7 @@ def test_values_of_a_view(tmp_path: Path) -> None:
     assert view.values(tmp_path / "out", "delta")[0].tolist() == expected.tolist()
 
 
-FEDERATION: dict[str, Any] = {
-    "outputs": {"mu": "federated.fedavg_gdp"},
-    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0},
-    "axes": {"num_clients": [50, 100], "noise_std": [1.0, 0.1, 0.01], "schedule": ["constant", "cyclic"]},
-    "zip": [{"local_steps": [200, 100, 50, 20], "rounds": [5, 5, 10, 20]}],
-}
+FEDERATION = {**sweep_plans.FEDERATION, "outputs": {"mu": "federated.fedavg_gdp"}}
 
 
 @pytest.mark.slow

@@ -24,28 +24,13 @@ pytest.importorskip("bokeh")
 
 from hockeystick.report import bokeh_page
 from hockeystick.sweep.view import MAX_NUMBERS, choose_cells, read_sample
+from sweep_plans import FEDERATION, THETA
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason=f"needs one of {', '.join(BROWSERS)}")
 DARK, LIGHT = 0, 1  # as the browser numbers them
 
-PLAN: dict[str, Any] = {
-    "title": "Loss & </script><b>noise",
-    "shard_rows": 50,
-    "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"x": [1.0]},
-}
-THETA: dict[str, Any] = {
-    **PLAN,
-    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 12}, "r": {"logspace": [0.1, 10.0], "num": 10}},
-}
-FEDERATION: dict[str, Any] = {
-    "outputs": {"certified": "federated.fedavg_gdp", "printed": "published.fedavg_gdp"},
-    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0},
-    "axes": {"num_clients": [50, 100], "noise_std": [1.0, 0.1, 0.01], "schedule": ["constant", "cyclic"]},
-    "zip": [{"local_steps": [200, 100, 50, 20], "rounds": [5, 5, 10, 20]}],
-}
 DPSGD: dict[str, Any] = {
     "title": "DP-SGD",
     "shard_rows": 200,
@@ -71,14 +56,6 @@ def browse(page: Path, *options: str) -> str:
     command += [f"--user-data-dir={page.parent / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND"]
     command += ["--virtual-time-budget=8000", *options, page.resolve().as_uri()]
     return processes.run(command).stdout
-
-
-@pytest.fixture(scope="module")
-def theta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the sweep of theta once."""
-    out = tmp_path_factory.mktemp("theta")
-    run(THETA, out)
-    return out
 
 
 @pytest.fixture(scope="module")
