@@ -324,6 +324,7 @@ statement --records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exactly 
 {CALIBRATE} --target rounds {options("rounds")} --drop-last -> --drop-last: not allowed with --target rounds
 plot profile {WORDS} --budget 1 -> argument --budget: not allowed with profile, only with epsilon
 figures --runs 3 -> argument --runs: not allowed without names
+figures 002/2 --runs 3 -> argument --runs: not allowed, since none of these is an experiment
 {CALIBRATE} --target rounds {options("rounds")} --delta 0 -> argument --delta: must be in (0, 1) for rounds, not 0.0
 plot epsilon {WORDS} --sampling unknown -> argument --sampling: unknown has no ε after a step
 sweep run plan.toml -o out --workers 2 --scheduler tcp://127.0.0.1:9 -> not allowed with argument

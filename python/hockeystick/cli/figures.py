@@ -17,12 +17,14 @@ def run(chosen: argparse.Namespace) -> None:
         arguments.refuse(chosen, ("out", "runs"), "not allowed without names, which say what is computed")
         _list()
         return
+    entries = catalogue() if "all" in chosen.names else [find(name) for name in chosen.names]
+    if not any(entry.data for entry in entries):
+        arguments.refuse(chosen, ["runs"], "not allowed, since none of these is an experiment")
     folder = chosen.out or Path()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         chosen.refuse(f"argument --out: must be a folder, or one that can be made, not {folder}: {error.strerror}")
-    entries = catalogue() if "all" in chosen.names else [find(name) for name in chosen.names]
     missing: ImportError | None = None
     for entry in entries:
         sys.stderr.write(f"{entry.name}: {entry.shows}, about {entry.seconds} s\n")
