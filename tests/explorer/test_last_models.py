@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +11,14 @@ import mpmath
 import pytest
 
 import explorer_page
-import processes
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 CELLS = 300
-SCRIPT = """
-%s
+EXPRESSION = """(async () => {
 const { load } = await import(given.package);
 const hs = await load();
-const answers = given.cells.map((values) => {
+return given.cells.map((values) => {
     const question = m.ask(hs, values);
     const federated = values.mechanism === "fedavg";
     const [rounds, localSteps, numClients] = [values.rounds, values.local_steps, values.num_clients];
@@ -33,24 +28,16 @@ const answers = given.cells.map((values) => {
     question.free();
     return { mu, epsilon: epsilon === Infinity ? "inf" : epsilon };
 });
-console.log(JSON.stringify(answers));
-})();
-"""
+})()"""
 
 
 def answers(folder: Path, cells: list[dict[str, Any]]) -> Any:
     """Return what the page's engine answers in Node."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
     module = explorer_page.extension("explorer").package()
     if module is None:
         pytest.skip("em++, CMake or pythran is not installed")
-    text = explorer_page.extension("bundle").bundle(ROOT / "docs" / "explorer" / "engine.js", {})
-    given = json.dumps({"cells": cells, "package": (module / "hockeystick.js").as_uri()})
-    names = f'const m = modules["explorer/engine.js"], given = {given};'
-    script = folder / "script.mjs"
-    script.write_text(text.removesuffix("})();\n").replace("(() =>", "(async () =>", 1) + SCRIPT % names)
-    return json.loads(processes.run(["node", script]).stdout)
+    given = {"cells": cells, "package": (module / "hockeystick.js").as_uri()}
+    return explorer_page.in_node(folder, "engine.js", EXPRESSION, given)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> mpmath.mpf:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import shutil
@@ -26,19 +25,9 @@ CELLS = 300
 
 
 def node(folder: Path, module: str, expression: str, given: Any) -> Any:
-    """Return the value of an expression in `m`, the exports of a module of the page, and `given`."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
-    bundle = explorer_page.extension("bundle")
-    text = bundle.bundle(PAGE / module, {"./texts.js": bundle.constants(**TEXTS)})
-    script = folder / "script.js"
-    last = f'modules["explorer/{module}"]'
-    text = (
-        text.removesuffix("})();\n")
-        + f"const m = {last}, given = {json.dumps(given)};\nconsole.log(JSON.stringify({expression}));\n}})();\n"
-    )
-    script.write_text(text, encoding="utf-8")
-    return json.loads(processes.run(["node", script]).stdout)
+    """Return the value of an expression in `m`, the exports of a module that may have the page's texts, and `given`."""
+    texts = explorer_page.extension("bundle").constants(**TEXTS)
+    return explorer_page.in_node(folder, module, expression, given, {"./texts.js": texts})
 
 
 def numbers() -> list[float]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -43,6 +44,20 @@ def write(folder: Path) -> Path:
     for form in ("full", "small"):
         (folder / f"{form}.html").write_text(HTML.replace("FORM", form), encoding="utf-8")
     return folder
+
+
+def in_node(folder: Path, module: str, expression: str, given: Any, texts: Mapping[str, str] | None = None) -> Any:
+    """Return the value of an expression in `m`, the exports of a module of the page, and `given`; skip the test without Node."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    bundle = extension("bundle").bundle(ROOT / "docs" / "explorer" / module, texts or {})
+    inside = bundle.removesuffix("})();\n").replace("(() =>", "(async () =>", 1)  # where the modules are known
+    names = f'const m = modules["explorer/{module}"], given = {json.dumps(given)};'
+    script = folder / "script.mjs"
+    script.write_text(
+        f"{inside}{names}\nconsole.log(JSON.stringify(await ({expression})));\n}})();\n", encoding="utf-8"
+    )
+    return json.loads(processes.run(["node", script]).stdout)
 
 
 @contextlib.contextmanager
