@@ -140,7 +140,7 @@ class Spending(Steps):
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         count = super()._checked(mechanism, count)
         self._cost(mechanism)  # refuses here rather than at a later call
-        count_scalar("count", self._state.counts.find(mechanism)[1] + count)
+        count_scalar("count", self._state.count_of(mechanism) + count)
         return count
 
     def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
@@ -255,7 +255,7 @@ class Filter(Spending):
 
     def _room(self, record: Record, mechanism: Mechanism) -> int:
         """Return how many steps fit: the sum of the costs is exact, whatever the order and the grouping."""
-        most = LARGEST_COUNT - record.counts.find(mechanism)[1]
+        most = LARGEST_COUNT - record.count_of(mechanism)
         for limit, spent, cost in zip(self._limits, record.spent, self._cost(mechanism), strict=True):
             if cost == math.inf:
                 return 0
