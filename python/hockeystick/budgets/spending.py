@@ -32,10 +32,7 @@ SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the roundin
 BISECTIONS = 60  # of an odometer
 
 SCALE: Domain = (lambda x: 1e-100 <= x <= 1e100, "lie in [1e-100, 1e100]")  # whose square is a normal double
-ORDER: Domain = (
-    lambda x: 1.0 < x <= LARGEST_ORDER,
-    f"be larger than 1 and at most {LARGEST_ORDER:.0f}",
-)
+ORDER: Domain = (lambda x: 1.0 < x <= LARGEST_ORDER, f"be larger than 1 and at most {LARGEST_ORDER:.0f}")
 
 
 def limit_of(
