@@ -137,7 +137,6 @@ class Spending(Steps):
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         count = super()._checked(mechanism, count)
         self._cost(mechanism)  # refuses here rather than at a later call
-        count_scalar("count", self._state.count_of(mechanism) + count)
         return count
 
     def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
@@ -316,7 +315,7 @@ class Odometer(Spending):
             If an argument is outside its domain, or this odometer has no bound for the mechanism.
         """
         count, ledger = self._checked(mechanism, count), self._counts()
-        ledger[mechanism] = ledger.get(mechanism, 0) + count
+        ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
         return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
 
     def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:
