@@ -12,7 +12,7 @@ is kept run by run. No run is lost or moved: written out, the items are the runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -71,13 +71,6 @@ class Counts:
 def _total(before: int, count: int) -> int:
     total = before + count
     return total if total <= LARGEST_COUNT else count_scalar("count", total)
-
-
-def _stacked(items: Iterable[Item]) -> Stack:
-    stack: Stack = None
-    for item in items:
-        stack = (stack, item)
-    return stack
 
 
 def _items(stack: Stack) -> tuple[Item, ...]:
@@ -190,7 +183,8 @@ class Record(NamedTuple):
         for mechanism, count in _multiplied(block, times):
             counts = counts.plus(mechanism, count, counts.find(mechanism))
         ended = self.ended if self.last is None else (self.ended, (self.number, self.times))
-        return Record(counts, (ended, (_numbered(block, counts), times)), spent=self.spent)
+        numbered = _with_leaves(block, lambda mechanism: counts.find(mechanism)[0])
+        return Record(counts, (ended, (numbered, times)), spent=self.spent)
 
     def items(self) -> tuple[Item, ...]:
         """Return the items in order."""
@@ -204,11 +198,14 @@ class Record(NamedTuple):
 
     def steps(self) -> Block:
         """Return the items in order, with mechanisms instead of their numbers."""
-        return _named(self.items(), list(self.totals()))
+        return _with_leaves(self.items(), list(self.totals()).__getitem__)
 
 
 def _restored(counts: Counts, ended: tuple[Item, ...], *others: Any) -> Record:
-    return Record(counts, _stacked(ended), *others)
+    stack: Stack = None
+    for item in ended:
+        stack = (stack, item)
+    return Record(counts, stack, *others)
 
 
 def _multiplied(block: Block, times: int) -> Iterator[tuple[Mechanism, int]]:
@@ -219,16 +216,9 @@ def _multiplied(block: Block, times: int) -> Iterator[tuple[Mechanism, int]]:
             yield what, count * times
 
 
-def _numbered(block: Block, counts: Counts) -> tuple[Item, ...]:
-    return tuple(
-        (_numbered(what, counts) if isinstance(what, tuple) else counts.find(what)[0], count) for what, count in block
-    )
-
-
-def _named(items: tuple[Item, ...], mechanisms: list[Mechanism]) -> Block:
-    return tuple(
-        (_named(what, mechanisms) if isinstance(what, tuple) else mechanisms[what], count) for what, count in items
-    )
+def _with_leaves(block: tuple[Any, ...], leaf: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Return items with what `leaf` makes of each mechanism, or of its number."""
+    return tuple((_with_leaves(what, leaf) if isinstance(what, tuple) else leaf(what), count) for what, count in block)
 
 
 class Steps(ThreadSafe[Record]):
