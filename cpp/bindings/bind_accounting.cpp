@@ -54,6 +54,7 @@ void bind_answer(door::Module& m) {
                                        if (one.usable) rows.emplace_back(one.name(), one.lower, one.upper, one.nodes);
                                    return rows;
                                })
+        .def_property_readonly("numerical", &Answer::numerical_share)
         .def_property_readonly("pairs", &Answer::pairs_share)
         .def_readonly("interval", &Answer::interval)
         .def_readonly("order", &Answer::order)

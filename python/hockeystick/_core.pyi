@@ -96,6 +96,9 @@ class Answer:
     def nodes(self) -> int:
         ...
     @property
+    def numerical(self) -> float:
+        ...
+    @property
     def order(self) -> float:
         ...
     @property

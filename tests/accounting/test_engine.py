@@ -6,10 +6,13 @@ import math
 
 import mpmath as mp
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import high_precision as exact
 import hockeystick as hs
 import hockeystick._core as core
-from compositions import SAMPLED, composed
+from compositions import MIXED, REPLACED, SAMPLED, composed
 
 NO_CUMULANT = hs.PoissonSampled(hs.DiscreteGaussian(200.0, 100), 0.1)  # more outcomes than a contour takes
 
@@ -59,9 +62,9 @@ def test_asking_again_gives_the_same():
 @pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-17, 1e-9, 1e-4])
 def test_epsilon_near_the_largest_loss(count, delta):
     """Of two outcomes of losses +-log 3, only the largest sum counts: delta = (3/4)^n (1 - e^{eps - n log 3})."""
-    exact = mp.mpf(count) * mp.log(3) + mp.log1p(-mp.mpf(delta) / mp.mpf("0.75") ** count)
+    truth = mp.mpf(count) * mp.log(3) + mp.log1p(-mp.mpf(delta) / mp.mpf("0.75") ** count)
     bracket = composed((hs.Discrete([0.75, 0.25], [0.25, 0.75]), count)).epsilon_bracket(delta)
-    assert bracket.lower <= exact <= bracket.upper
+    assert bracket.lower <= truth <= bracket.upper
     assert bracket.upper - bracket.lower < (1e-8 if delta < 1e-6 else 1e-3) * bracket.upper
 
 
@@ -130,12 +133,6 @@ def test_lower_ends_are_those_of_one_step_at_least(steps):
     assert all_steps.delta_bracket(380.0).lower >= alone.delta_bracket(380.0).lower
 
 
-def sampled_gaussian_delta(eps: float, shift: float, rate: float) -> mp.mpf:
-    """Return delta of one Poisson-sampled Gaussian step, a record removed, for eps >= 0."""
-    loss = mp.log1p(mp.expm1(eps) / rate)
-    return rate * (mp.ncdf(shift / 2 - loss / shift) - mp.exp(loss) * mp.ncdf(-shift / 2 - loss / shift))
-
-
 def test_share_of_a_truncated_sample():
     """One truncated step: above it a mixture with twice the shift, below it a sample of lower rate, both known exactly."""
     sigma, n, q, largest, eps = 1.0, 1000, 0.01, 12, 0.5
@@ -144,7 +141,9 @@ def test_share_of_a_truncated_sample():
     with mp.workdps(30):
         sizes = [mp.binomial(n, k) * mp.mpf(q) ** k * (1 - mp.mpf(q)) ** (n - k) for k in range(n + 1)]
         rate = mp.fsum(min(k, largest) * p for k, p in enumerate(sizes)) / n
-        attained = sampled_gaussian_delta(eps, 1 / sigma, rate)
+        attained = rate * exact.theta(
+            mp.log1p(mp.expm1(eps) / rate), 1 / sigma
+        )  # of a Poisson sample, a record removed
     upper = explained.bracket.upper
     assert explained.bracket.lower == pytest.approx(float(attained), rel=1e-9)
     assert explained.shares["pairs"] == pytest.approx((upper - float(attained)) / upper, rel=1e-9)
@@ -164,11 +163,9 @@ def truncated(largest):
         ([(hs.RandomAllocation(hs.Gaussian(2.0), 12), 30)], {"delta": 5e-3}, False),  # between tables of one law
         ([(hs.RandomAllocation(hs.Gaussian(2.0), 12, 3), 30)], {"delta": 5e-3}, True),  # which several are not
         ([(truncated(20), 100)], {"delta": 1e-5}, True),
-        (
-            [(truncated(12), 3), (hs.ApproximateDP(0.1, 1e-3), 1)],
-            {"eps": 0.5},
-            True,
-        ),  # what is revealed leaves it in place
+        # What is revealed leaves it in place; of the second, the other direction has the lower end.
+        ([(truncated(12), 3), (hs.ApproximateDP(0.1, 1e-3), 1)], {"eps": 0.5}, True),
+        ([(truncated(12), 3), (hs.ApproximateDP(0.1, 1e-3), 1)], {"delta": 5e-3}, True),
     ],
     ids=str,
 )
@@ -179,3 +176,29 @@ def test_only_pairs_that_differ_have_a_share(steps, question, apart):
     share = explained.shares.get("pairs", 0.0)
     assert (share > 0.0) == apart == ("pairs" in str(explained))
     assert share <= width < share + 3e-3
+
+
+FAILING = hs.mechanisms.Dominating(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), None, failure=1e-7)
+MORE = [
+    truncated(12),
+    hs.ApproximateDP(0.1, 1e-3),
+    FAILING,
+]  # pairs that are not attained, what is revealed, what may fail
+MECHANISMS = {"add_or_remove": MIXED + MORE, "replace": REPLACED + MORE}
+QUESTIONS = st.one_of(
+    st.builds(lambda eps: {"eps": eps}, st.floats(0.0, 8.0)),
+    st.builds(lambda log10_delta: {"delta": 10.0**log10_delta}, st.floats(-12.0, -1.5)),
+)
+
+
+@settings(max_examples=40)
+@given(data=st.data(), adjacency=st.sampled_from(list(MECHANISMS)), question=QUESTIONS)
+def test_shares_are_parts_of_the_width(data, adjacency, question):
+    """No share of any explanation is larger than the width of the bracket, nor are all together."""
+    steps = st.tuples(st.sampled_from(MECHANISMS[adjacency]), st.sampled_from([1, 2, 3, 30]))
+    ledger = data.draw(st.lists(steps, min_size=1, max_size=3))
+    explained = composed(*ledger, adjacency=adjacency).explain(**question)
+    lower, upper = explained.bracket[:2]
+    width = (upper - lower) / upper if 0.0 < upper < math.inf else float(lower < upper)
+    assert all(0.0 <= share <= width for share in explained.shares.values())
+    assert math.fsum(explained.shares.values()) <= width * (1.0 + 1e-15)

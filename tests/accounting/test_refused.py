@@ -84,6 +84,12 @@ hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=2, epochs=0) -> epo
 hs.zcdp_delta(1.0, [1.0, -1.0]) -> eps\[1\] must be non-negative
 hs.zcdp_epsilon(1.0, 1.0) -> delta must lie in \[0, 1\)
 hs.zcdp_epsilon(True, 0.1) -> TypeError: rho must be a real number
+hs.zcdp_rho(hs.PoissonSampled(GAUSSIAN, 0.1)) -> TypeError: must be an Accountant
+hs.zcdp_rho(hs.ApproximateDP(0.1, 1e-9)) -> TypeError: must be an Accountant
+hs.zcdp_rho(hs.Accountant().compose(hs.PoissonSampled(GAUSSIAN, 0.1))) -> which is not known of
+hs.zcdp_rho(hs.Accountant().compose(hs.ApproximateDP(0.1, 1e-9))) -> which is not known of
+hs.DiscretePairs(hs.Discrete([0.5, 0.5], [0.4, 0.6]), 1) -> TypeError: add must be Discrete, not 1
+hs.Accountant().compose(GAUSSIAN, 10**7).epsilon_curve(1e-5) -> at most 1000000
 hs.Accountant("remove") -> adjacency must be one of
 hs.Accountant(engine="fast") -> engine must be one of
 a.compose(1.0) -> TypeError: mechanism must be one of
@@ -91,6 +97,11 @@ a.compose(a) -> TypeError: mechanism must be one of
 a.compose(GAUSSIAN, 0) -> count must be an integer in
 a.compose(GAUSSIAN, -3) -> count must be an integer in
 a.compose(GAUSSIAN, 10.5) -> TypeError: count must be an integer
+a.compose(GAUSSIAN, 0.5) -> TypeError: count must be an integer
+a.compose(GAUSSIAN, math.inf) -> TypeError: count must be an integer
+a.compose(GAUSSIAN, math.nan) -> TypeError: count must be an integer
+a.compose(GAUSSIAN, 2.0**60) -> count must be an integer
+a.compose(GAUSSIAN, 0.0) -> count must be an integer
 a.compose(GAUSSIAN, True) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, 2**53) -> count must be an integer in
 a.compose(hs.RandomizedResponse(0.5, 2)) -> not supported under adjacency
@@ -105,6 +116,8 @@ a.delta_bracket(math.nan) -> eps must be non-negative, not nan
 a.epsilon_bracket(1.0) -> delta must lie in
 a.explain() -> exactly one of eps and delta
 a.explain(eps=1.0, delta=0.1) -> exactly one of eps and delta
+hs.Accountant().compose(hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate"), 2).statement(0.1)
+    -> a statement needs certified numbers
 a.trade_off(1.5) -> fpr must lie in
 a.rdp(0.5) -> order must lie in
 a.remaining(GAUSSIAN, epsilon=-1.0, delta=0.1) -> epsilon must be non-negative

@@ -91,18 +91,6 @@ def test_what_repeats_is_kept_once(period):
         assert len(json.dumps(accountant.state_dict())) <= 3 * once + 100
 
 
-def test_curves_of_what_repeats():
-    """Epsilon after every step is that of the same steps one by one, in order, saved and loaded too."""
-    accountant, steps = hs.Accountant(), [SAMPLED, LAPLACE, LAPLACE, SAMPLED, GAUSSIAN] * 4 + [LAPLACE, SAMPLED]
-    alone = []
-    for mechanism in steps:
-        accountant.compose(mechanism)
-        alone.append(accountant.epsilon(1e-5))
-    loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(accountant.state_dict())))
-    for one in (accountant, loaded):
-        assert one.epsilon_curve(1e-5) == pytest.approx(alone, rel=1e-9)
-
-
 def test_states_of_before_are_loaded():
     """A state of the version that wrote every run is loaded, with the same order; what does not repeat is still written so."""
     run = {

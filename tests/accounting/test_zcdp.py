@@ -104,12 +104,3 @@ def test_rho_by_hand(name):
             assert np.all(accountant.rdp(orders) <= orders * found)
         assert accountant.delta(2.0) <= hs.zcdp_delta(found, 2.0)
     assert hs.zcdp_rho(hs.Accountant()) == 0.0
-
-
-@pytest.mark.parametrize("step", [hs.PoissonSampled(hs.Gaussian(1.0), 0.1), hs.ApproximateDP(0.1, 1e-9)], ids=repr)
-def test_what_is_no_zcdp(step):
-    """Sampled Gaussian noise and infinite losses are refused."""
-    with pytest.raises(ValueError, match="which is not known of"):
-        hs.zcdp_rho(hs.Accountant().compose(step))
-    with pytest.raises(TypeError, match="must be an Accountant"):
-        hs.zcdp_rho(step)

@@ -38,7 +38,7 @@ def test_filter_loses_nothing_against_the_conversion():
         assert count == int(budget.rho * 2 * noise**2 * (1 + 1e-13))
         assert hs.zcdp_epsilon((count + 1) / (2 * noise**2), delta) > epsilon
     budget = hs.ZeroConcentratedFilter.of_epsilon(1.0, 1e-5, xi=0.2, failure=5e-6)
-    assert budget.xi, budget.delta == (0.2, 5e-6)
+    assert (budget.xi, budget.delta) == (0.2, 5e-6)
     assert 1.0 - 1e-9 < budget.epsilon(1e-5) <= 1.0
     assert budget.epsilon(5e-6) == math.inf
 

@@ -136,6 +136,10 @@ def test_limits():
         silent = hs.PoissonSampled(hs.Gaussian(1.0), 0.0)
         assert budget.remaining(silent) == largest
         assert budget.spend(silent, 5).remaining(silent) == largest - 5
+        assert budget.spend(silent, largest - 5).remaining(silent) == 0
+        assert budget.would_exceed(silent)
+        with pytest.raises(hs.BudgetExceededError, match="; 0 would fit"):
+            budget.spend(silent)
         assert budget.remaining(hs.Gaussian(1e-300)) == 0
         assert budget.remaining(hs.Gaussian(1e300)) == largest
         assert budget.would_exceed(hs.Gaussian(1e-300))

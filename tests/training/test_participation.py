@@ -106,13 +106,10 @@ def test_epochs_keep_the_order_of_clients():
 
 
 def test_releases_of_one_sample():
-    """A composition draws one sample for all its releases, and none if each would need its own."""
+    """A composition draws one sample for all its releases."""
     step = hs.PoissonSampled(hs.Composed([(hs.Gaussian(1.0), 1), (hs.Laplace(1.0), 2)]), 0.5)
     observed = frequencies(step, range(2), [(), (0,), (1,), (0, 1)])
     assert not chi_square_exceeds(observed, [DRAWS / 4] * 4)
-    apart = hs.Composed([(hs.PoissonSampled(hs.Gaussian(1.0), 0.5), 2)])
-    with pytest.raises(ValueError, match="one sample for all of its releases"):
-        hs.draw_participants(apart, range(2))
 
 
 def test_without_sampling_all_take_part():
@@ -131,6 +128,7 @@ hs.draw_participants(0.5, [1, 2]) -> TypeError: mechanism must be
 hs.draw_participants(hs.Gaussian(1.0), [1, 2, 1]) -> each client once
 hs.draw_participants(hs.Gaussian(1.0), [1], 7) -> TypeError: rng must be
 hs.draw_participants(hs.RandomAllocation(hs.Gaussian(1.0), 2), [1]) -> draw_batches
+hs.draw_participants(hs.Composed([(hs.PoissonSampled(NOISE, 0.5), 2)]), range(2)) -> one sample for all of its releases
 hs.draw_batches(hs.Gaussian(1.0), [1]) -> TypeError: mechanism must be RandomAllocation
 hs.draw_participants(hs.FixedSizeSampled(hs.Gaussian(1.0), 6, 3, replacement=False), range(7)) -> must be the 6 clients
 hs.draw_participants(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 6, 0.5, 3), range(7)) -> at most the 6 clients
@@ -140,4 +138,4 @@ hs.draw_participants(hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 6, 0.5, 3), ra
 @pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
 def test_refused(call, reason):
     """What is outside its domain is named with its value, and wrong types are told from wrong values."""
-    refused_calls.check(call, reason, {"hs": hs})
+    refused_calls.check(call, reason, {"hs": hs, "NOISE": NOISE})

@@ -255,13 +255,6 @@ def test_a_large_delta_stands_before_the_epsilon(form):
         assert re.match(r"(δ|\$\\delta\$) = \S+ is not below 1/60000", paragraph)
 
 
-def test_estimates_have_no_statement():
-    """A statement asked of an estimate is refused."""
-    estimate = hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate")
-    with pytest.raises(ValueError, match="a statement needs certified numbers"):
-        hs.Accountant().compose(estimate, 2).statement(0.1)
-
-
 REFUSED = r"""
 stated(batch_size=60001) -> batch_size must be at most the number of records \(60000\), not 60001
 stated(steps=3) -> exactly one of epochs and steps must be given, not epochs=15 and steps=3

@@ -39,7 +39,7 @@ from hockeystick.accounting.composition import ENGINES, Composition, Engine, Que
 from hockeystick.accounting.privacy_curve import false_negative_rates
 from hockeystick.accounting.state import dump, load
 from hockeystick.accounting.statement import guaranteed, stated
-from hockeystick.accounting.steps import Block, Counts, Record, Steps
+from hockeystick.accounting.steps import Block, Record, Steps
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 from hockeystick.mechanisms.premises import Premises
@@ -89,7 +89,7 @@ class Accountant(Steps):
         """Start with nothing composed."""
         super().__init__(adjacency)
         self._engine: Engine = choice("engine", engine, ENGINES)
-        self._composed: tuple[Counts, Composition] | None = None  # kept between questions, and what it is of
+        self._composed: tuple[Record, Composition] | None = None  # kept between questions, and what it is of
 
     if not TYPE_CHECKING:  # a checker would take every name for one that is there
 
@@ -148,9 +148,9 @@ class Accountant(Steps):
 
     def _composition(self) -> Composition:
         """Return the present ledger as the core holds it. A query asks one composition alone, and so sees one ledger."""
-        counts, kept = self._state.counts, self._composed
-        if kept is None or kept[0] is not counts:
-            self._composed = kept = (counts, Composition(counts.totals(), self._adjacency, self._engine))
+        record, kept = self._state, self._composed
+        if kept is None or kept[0] is not record:
+            self._composed = kept = (record, Composition(record.totals(), self._adjacency, self._engine))
         return kept[1]
 
     def state_dict(self) -> dict[str, Any]:
@@ -572,12 +572,11 @@ class Accountant(Steps):
 
     def _epsilons_by_step(self, record: Record, delta: float) -> Array:
         """Return the certified upper end after every step, each by itself."""
-        ledger = record.counts.totals()
-        steps, mechanisms = sum(ledger.values()), list(ledger)
+        ledger, steps = record.totals(), record.num_steps
         if steps > LONGEST_CURVE:
             msg = f"epsilon_curve gives one number for each of {steps} steps; at most {LONGEST_CURVE} will do: ask epsilon instead"
             raise ValueError(msg)
-        runs = [(mechanisms[number], count) for number, count in record.order.runs()]
+        runs = list(record.runs())
         if len(runs) == 1 and self._engine == "auto" and self._adjacency == "add_or_remove":
             only = runs[0][0]
             step = PoissonSampled(only, 1.0) if isinstance(only, Gaussian) else only

@@ -74,8 +74,8 @@ class Explanation:
     directions : mapping
         The bracket of each direction that was computed.
     shares : mapping
-        Relative errors of delta in the winning direction, by origin ("alias", "truncation", "rounding", "smoothing",
-        "missing"), as far as the engine tells them apart. "pairs" is the part of the bracket's relative width that lies
+        Parts of the bracket's relative width, (upper - lower)/upper, by origin ("alias", "truncation", "rounding", "smoothing",
+        "missing"), as far as the engine tells them apart; all together at most the width. "pairs" is the part that lies
         between what the dominating pairs leak and what is attained by pairs below: no computing narrows it. It is absent
         where both are the same, and where they are tables on either side of one law.
     assumptions : tuple of str

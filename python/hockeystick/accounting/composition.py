@@ -48,8 +48,12 @@ class Answer(NamedTuple):
     lower: float
     upper: float
     method: str
-    shares: Mapping[str, float]  # relative errors of delta by their origin; empty if the method does not tell them
-    direction: str = ""
+    direction: str
+    # Parts of the width, over the upper end: what lies within the bracket of the pairs that dominate, which the errors
+    # share in proportion (none if they are not told apart), and what lies between these pairs and those below.
+    errors: Mapping[str, float] = MappingProxyType({})
+    numerical: float = 0.0
+    pairs: float = 0.0
     log_delta: float | None = None  # upper end of log delta, if the engine knows it even where delta underflows
     tried: tuple[str, ...] = ()  # what the engine tried, in order
 
@@ -126,15 +130,15 @@ class Composition:
 
     def explanation(self, question: Question) -> Explanation:
         """Return how the answer is found."""
-        premises, found = self.premises(), self._answers(question, upper_only=False)
-        winner = found[0]
+        found = self._answers(question, upper_only=False)
+        bracket, winner = self._joined(found), found[0]
         return Explanation(
-            self._joined(found),
+            bracket,
             winner.method,
             winner.direction,
             MappingProxyType({answer.direction: Bracket(*answer[:3], self.status) for answer in found}),
-            MappingProxyType(dict(winner.shares)),
-            premises.to_check(),
+            MappingProxyType(_shares(winner, bracket)),
+            self.premises().to_check(),
             winner.tried,
         )
 
@@ -193,10 +197,17 @@ class Composition:
         if question.for_epsilon:
             left = (question.value - self.failure) * DOWN
             if left < 0.0:
-                return [Answer(0.0, math.inf, "probability of failure", {}, "both")]
+                return [Answer(0.0, math.inf, "probability of failure", "both")]
             return self._holding(Question(True, left), upper_only=True)
         found = self._holding(question, upper_only=True)
-        return [answer._replace(upper=min(1.0, (answer.upper + self.failure) * UP), log_delta=None) for answer in found]
+        return [self._failing(answer) for answer in found]
+
+    def _failing(self, answer: Answer) -> Answer:
+        """Return the answer about delta where something may fail."""
+        upper = min(1.0, (answer.upper + self.failure) * UP)
+        part = answer.upper / upper
+        numerical, pairs = answer.numerical * part, answer.pairs * part
+        return answer._replace(upper=upper, numerical=numerical, pairs=pairs, log_delta=None)
 
     def _holding(self, question: Question, *, upper_only: bool) -> list[Answer]:
         """Return the answers where nothing fails."""
@@ -216,7 +227,7 @@ class Composition:
             msg = f"engine={shown(self.engine)} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
             raise ValueError(msg)
         upper, order = renyi.best(self.ledger, self.adjacency, *question)
-        return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", {}, "both")
+        return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", "both")
 
     def _joined(self, found: list[Answer]) -> Bracket:
         """Return the bracket of the composition from those of its directions, the largest upper end first."""
@@ -227,27 +238,23 @@ class Composition:
         return Bracket(lower, upper, found[0].method, self.status)
 
     def _in_words(self, answer: core.Answer, question: Question) -> Answer:
-        shares: dict[str, float] = {}
-        log_upper = None
-        method = answer.method
+        method, errors, log_upper = answer.method, dict[str, float](), None
         if method == "contour":
             method = _contour_method(answer)
-            shares = {name: getattr(answer, name) for name in ORIGINS}
+            errors = {name: getattr(answer, name) for name in ORIGINS}
             log_upper = None if question.for_epsilon else answer.log_upper
         elif method == "pld":
             method = describe(answer.upper, answer.interval, coarsened=answer.coarsened)
         elif method == "renyi":
             method = f"Renyi divergence of order {answer.order:.4g}"
         elif method in ONE_STEP:
-            width = 0.0 if answer.lower == answer.upper else (answer.upper - answer.lower) / answer.upper
-            shares = {"rounding": max(width - answer.pairs, 0.0)}
-        if answer.pairs > 0.0:
-            shares["pairs"] = answer.pairs
+            errors = {"rounding": 1.0}
         tried = tuple(
             f"{name}{f', {nodes} nodes' if nodes else ''}, [{lower!r}, {upper!r}]"
             for name, lower, upper, nodes in answer.tried
         )
-        return Answer(answer.lower, answer.upper, method, shares, self._direction(answer), log_upper, tried)
+        direction, ends = self._direction(answer), (answer.lower, answer.upper)
+        return Answer(*ends, method, direction, errors, answer.numerical, answer.pairs, log_upper, tried)
 
     def _direction(self, answer: core.Answer) -> str:
         """Return the name of the direction that an answer is about."""
@@ -255,6 +262,19 @@ class Composition:
             return "both"
         names = ("forward", "reverse") if self.adjacency == "replace" else ("remove", "add")
         return names[0 if answer.forward else 1]
+
+
+def _shares(answer: Answer, bracket: Bracket) -> dict[str, float]:
+    """Return the parts of the width of the bracket of both directions, whose lower end may be that of the other one.
+
+    That cuts from below, where the part between the pairs is.
+    """
+    upper = bracket.upper
+    width = (upper - bracket.lower) / upper if 0.0 < upper < math.inf else float(bracket.lower < upper)
+    numerical = min(answer.numerical, width)
+    whole = math.fsum(answer.errors.values()) or 1.0
+    shares = {origin: numerical * (error / whole) for origin, error in answer.errors.items()}
+    return shares | ({"pairs": min(answer.pairs, width - numerical)} if answer.pairs > 0.0 else {})
 
 
 def _contour_method(answer: core.Answer) -> str:

@@ -33,6 +33,7 @@ from hockeystick.mechanisms import (
     ZeroConcentratedDP,
 )
 from hockeystick.mechanisms.base import Adjacency, Mechanism
+from hockeystick.mechanisms.trade_off_function import rounded
 
 LARGEST = 1024.0  # of the epsilons of one record that are tried: powers of two
 SLACK = 1e-9  # on a logarithm, for what rounding takes
@@ -40,18 +41,12 @@ SLACK = 1e-9  # on a logarithm, for what rounding takes
 
 def _less(value: float, size: int) -> float:
     """Return value/size, rounded down."""
-    quotient = value / size
-    return quotient if Fraction(quotient) * size <= Fraction(value) else math.nextafter(quotient, 0.0)
+    return rounded(Fraction(value) / size, up=False)
 
 
 def _more(value: float, size: int) -> float:
     """Return value * size, rounded up."""
-    product = value * size
-    return (
-        product
-        if math.isinf(product) or Fraction(product) >= Fraction(value) * size
-        else math.nextafter(product, math.inf)
-    )
+    return rounded(Fraction(value) * size, up=True)
 
 
 def of_group(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | None:
@@ -60,7 +55,7 @@ def of_group(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | No
         return step
     try:
         return OF_GROUP[type(step)](step, size, adjacency) if type(step) in OF_GROUP else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -57,9 +57,8 @@ def _bound(selection: PrivateSelection, order: float, adjacency: Adjacency, dist
         return math.inf
     often = math.log(selection.mean) / (order - 1.0)
     if selection.shape is None:
-        close = _delta(
-            selection.mechanism, selection.count, adjacency, -math.log1p(-1.0 / (distance_at or _rounded_up(order)))
-        )
+        distance = -math.log1p(-1.0 / (distance_at or _rounded_up(order)))
+        close = _delta(selection.mechanism, selection.count, adjacency, distance)
         return (run + selection.mean * close + max(often, 0.0)) * MARGIN
     return (run + _second(selection, adjacency) + often) * MARGIN
 

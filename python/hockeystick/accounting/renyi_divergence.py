@@ -72,9 +72,6 @@ def _of_step(mechanism: Mechanism, adjacency: Adjacency, order: float, *, forwar
     return math.fsum(times * pair.renyi(order, forward or pair.symmetric) for pair, times in pairs)
 
 
-Key = frozenset[tuple[Mechanism, int]]
-
-
 def best(ledger: Mapping[Mechanism, int], adjacency: Adjacency, for_epsilon: bool, value: float) -> tuple[float, float]:
     """Return the least upper bound over the orders, and its order."""
     failure, holding = split_failure(ledger)
@@ -111,5 +108,5 @@ def with_failure(delta: float, failure: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _curve(ledger: Key, adjacency: Adjacency) -> Array:
+def _curve(ledger: frozenset[tuple[Mechanism, int]], adjacency: Adjacency) -> Array:
     return np.array([of_ledger(dict(ledger), adjacency, order) for order in ORDERS])

@@ -12,7 +12,7 @@ is kept run by run. No run is lost or moved: written out, the items are the runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -51,19 +51,16 @@ class Counts:
         found = self._recent.get(mechanism) if self._recent else None
         return found or self._kept.get(mechanism) or (self._size, 0)
 
-    def plus(self, mechanism: Mechanism, count: int, found: tuple[int, int] | None = None) -> Counts:
+    def plus(self, mechanism: Mechanism, count: int, found: tuple[int, int]) -> Counts:
         """Return the counts with steps more, or raise ValueError if they are too many. `found` is what `find` returns."""
-        number, before = found or self.find(mechanism)
-        total = before + count
-        if total > LARGEST_COUNT:
-            count_scalar("count", total)
+        number, before = found
         kept, recent, size = self._kept, self._recent, self._size + (not before)
         if len(kept) < SMALL or len(recent) ** 2 > len(kept):
             kept, recent = kept | recent if recent else kept.copy(), {}
-            kept[mechanism] = number, total
+            kept[mechanism] = number, _total(before, count)
         else:
             recent = recent.copy()
-            recent[mechanism] = number, total
+            recent[mechanism] = number, _total(before, count)
         return Counts(kept, recent, size)
 
     def totals(self) -> dict[Mechanism, int]:
@@ -71,47 +68,18 @@ class Counts:
         return {mechanism: total for mechanism, (_, total) in (self._kept | self._recent).items()}
 
 
-class Order:
-    """The order of composition: items that have ended, and the last run, which may go on, and may be the first of its mechanism."""
+def _total(before: int, count: int) -> int:
+    total = before + count
+    return total if total <= LARGEST_COUNT else count_scalar("count", total)
 
-    __slots__ = ("_ended", "_first", "_last")
 
-    def __init__(self, ended: Stack = None, last: Item | None = None, first: bool = False) -> None:
-        self._ended, self._last, self._first = ended, last, first
-
-    @classmethod
-    def of(cls, items: Iterable[Item]) -> Order:
-        """Return the order of items as they are."""
-        ended: Stack = None
-        for item in items:
-            ended = (ended, item)
-        return cls(ended)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a copy or a pickle is made from: the stack itself would be too deep."""
-        return Order.of, (self.items(),)
-
-    def followed_by(self, number: int, count: int, first: bool) -> Order:
-        """Return the order with a run more, which may be the first of its mechanism."""
-        last = self._last
-        if last is None:
-            return Order(self._ended, (number, count), first)
-        if last[0] == number:
-            return Order(self._ended, (number, last[1] + count), self._first)
-        ended = (self._ended, last)
-        return Order(ended if self._first else _folded(ended), (number, count), first)
-
-    def items(self) -> tuple[Item, ...]:
-        """Return the items, the first one first."""
-        items, rest = [] if self._last is None else [self._last], self._ended
-        while rest is not None:
-            rest, item = rest
-            items.append(item)
-        return tuple(reversed(items))
-
-    def runs(self) -> Iterator[tuple[int, int]]:
-        """Return the numbers and counts of all runs, the first one first."""
-        return _written_out(self.items())
+def _items(stack: Stack) -> tuple[Item, ...]:
+    """Return the items of a stack, the first one first."""
+    items = []
+    while stack is not None:
+        stack, item = stack
+        items.append(item)
+    return tuple(reversed(items))
 
 
 def _written_out(items: tuple[Item, ...]) -> Iterator[tuple[int, int]]:
@@ -155,33 +123,89 @@ def _depth(item: Item) -> int:
 
 
 class Record(NamedTuple):
-    """What was composed; and of a filter, what was spent of each of its budgets."""
+    """What was composed; and of a filter, what was spent of each of its budgets.
 
-    counts: Counts = Counts({}, {}, 0)
-    order: Order = Order()
+    The last run stands apart, since it may go on: a step more of its mechanism then leaves all else as it is.
+    """
+
+    counts: Counts = Counts({}, {}, 0)  # without the steps of the last run that came late, after its first
+    ended: Stack = None  # the order of the runs before the last
+    last: Mechanism | None = None  # of which the last run is; its number, and how often it was composed in all
+    number: int = -1
+    total: int = 0
+    times: int = 0  # of these, in the last run
+    late: int = 0
     spent: tuple[Fraction, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a copy or a pickle is made from: the stack itself would be too deep."""
+        return _restored, (self.counts, _items(self.ended), *self[2:])
 
     @property
     def num_steps(self) -> int:
         """The number of steps."""
-        return sum(self.counts.totals().values())
+        return sum(self.totals().values())
+
+    def count_of(self, mechanism: Mechanism) -> int:
+        """Return how often a mechanism was composed."""
+        if mechanism is self.last:
+            return self.total
+        number, count = self.counts.find(mechanism)
+        return self.total if number == self.number else count
+
+    def all_counts(self) -> Counts:
+        """Return the counts with all steps."""
+        if self.last is None or not self.late:
+            return self.counts
+        return self.counts.plus(self.last, self.late, (self.number, self.total - self.late))
+
+    def totals(self) -> dict[Mechanism, int]:
+        """Return how often each mechanism was composed."""
+        return self.all_counts().totals()
 
     def plus(self, mechanism: Mechanism, count: int) -> Record:
         """Return the record with steps more, or raise ValueError if they are too many."""
-        counts, order, spent = self
-        number, before = found = counts.find(mechanism)
-        return Record(counts.plus(mechanism, count, found), order.followed_by(number, count, not before), spent)
+        counts, ended, last, number, total, times, late, spent = self
+        if mechanism is last:
+            return Record(counts, ended, last, number, _total(total, count), times + count, late + count, spent)
+        found = counts.find(mechanism)
+        if last is not None:
+            if found[0] == number:  # equal, and another object
+                return self.plus(last, count)
+            ended = (ended, (number, times))
+            ended = _folded(ended) if times < total else ended  # the first run of a mechanism repeats nothing
+        counts = (self.all_counts() if late else counts).plus(mechanism, count, found)
+        return Record(counts, ended, mechanism, found[0], found[1] + count, count, 0, spent)
 
     def plus_block(self, block: Block, times: int) -> Record:
         """Return the record with a block more."""
-        counts = self.counts
+        counts = self.all_counts()
         for mechanism, count in _multiplied(block, times):
-            counts = counts.plus(mechanism, count)
-        return Record(counts, Order.of((*self.order.items(), (_numbered(block, counts), times))), self.spent)
+            counts = counts.plus(mechanism, count, counts.find(mechanism))
+        ended = self.ended if self.last is None else (self.ended, (self.number, self.times))
+        numbered = _with_leaves(block, lambda mechanism: counts.find(mechanism)[0])
+        return Record(counts, (ended, (numbered, times)), spent=self.spent)
+
+    def items(self) -> tuple[Item, ...]:
+        """Return the items in order."""
+        last = () if self.last is None else ((self.number, self.times),)
+        return (*_items(self.ended), *last)
+
+    def runs(self) -> Iterator[tuple[Mechanism, int]]:
+        """Return the mechanisms and counts of all runs, the first one first."""
+        mechanisms = list(self.totals())
+        return ((mechanisms[number], count) for number, count in _written_out(self.items()))
 
     def steps(self) -> Block:
         """Return the items in order, with mechanisms instead of their numbers."""
-        return _named(self.order.items(), list(self.counts.totals()))
+        return _with_leaves(self.items(), list(self.totals()).__getitem__)
+
+
+def _restored(counts: Counts, ended: tuple[Item, ...], *others: Any) -> Record:
+    stack: Stack = None
+    for item in ended:
+        stack = (stack, item)
+    return Record(counts, stack, *others)
 
 
 def _multiplied(block: Block, times: int) -> Iterator[tuple[Mechanism, int]]:
@@ -192,16 +216,9 @@ def _multiplied(block: Block, times: int) -> Iterator[tuple[Mechanism, int]]:
             yield what, count * times
 
 
-def _numbered(block: Block, counts: Counts) -> tuple[Item, ...]:
-    return tuple(
-        (_numbered(what, counts) if isinstance(what, tuple) else counts.find(what)[0], count) for what, count in block
-    )
-
-
-def _named(items: tuple[Item, ...], mechanisms: list[Mechanism]) -> Block:
-    return tuple(
-        (_named(what, mechanisms) if isinstance(what, tuple) else mechanisms[what], count) for what, count in items
-    )
+def _with_leaves(block: tuple[Any, ...], leaf: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Return items with what `leaf` makes of each mechanism, or of its number."""
+    return tuple((_with_leaves(what, leaf) if isinstance(what, tuple) else leaf(what), count) for what, count in block)
 
 
 class Steps(ThreadSafe[Record]):
@@ -232,11 +249,11 @@ class Steps(ThreadSafe[Record]):
 
     def _counts(self) -> dict[Mechanism, int]:
         """Return how often each mechanism was composed."""
-        return self._state.counts.totals()
+        return self._state.totals()
 
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
-        known = isinstance(mechanism, Mechanism) and self._state.counts.find(mechanism)[1]
+        known = isinstance(mechanism, Mechanism) and self._state.count_of(mechanism)
         for release in () if known else require_known(mechanism, self._adjacency):  # compose raises, not a later query
             require_bound(release, self._adjacency)
         if type(count) is int and 0 < count <= LARGEST_COUNT:  # most are

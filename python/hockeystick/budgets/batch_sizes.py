@@ -61,10 +61,8 @@ def alike_bet(share: float, num_clients: int, rate: float, size: int) -> float:
 def largest_log_probability(num_clients: int, rate: float, size: int) -> float:
     """Return the logarithm of the largest probability of a size, whoever of the clients can take part how often."""
     likeliest = min(int(min(size / rate, num_clients)), num_clients)
-    near = {
-        min(max(able, size), num_clients) for able in (likeliest - 1, likeliest, likeliest + 1)
-    }  # the quotient is rounded
-    return max(_log_binomial_pmf(able, rate, size) for able in near)
+    near = (likeliest - 1, likeliest, likeliest + 1)  # the quotient is rounded
+    return max(_log_binomial_pmf(min(max(able, size), num_clients), rate, size) for able in near)
 
 
 def _log_binomial_pmf(trials: int, rate: float, successes: int) -> float:

@@ -36,10 +36,8 @@ from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import SENSITIVITY
 
 STEPS = 128  # points of the table to a factor of two of the distance: a cost is overstated by 1 % at most where it is quadratic
-LOWEST, HIGHEST = (
-    -40,
-    20,
-)  # binary logarithms of the table's distances: smaller ones are raised, larger ones cost infinity
+# Binary logarithms of the table's distances: smaller ones are raised, larger ones cost infinity.
+LOWEST, HIGHEST = -40, 20
 SMALLEST = 1e-150  # of the distances, whose squares are normal doubles
 
 

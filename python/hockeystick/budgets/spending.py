@@ -32,10 +32,7 @@ SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the roundin
 BISECTIONS = 60  # of an odometer
 
 SCALE: Domain = (lambda x: 1e-100 <= x <= 1e100, "lie in [1e-100, 1e100]")  # whose square is a normal double
-ORDER: Domain = (
-    lambda x: 1.0 < x <= LARGEST_ORDER,
-    f"be larger than 1 and at most {LARGEST_ORDER:.0f}",
-)
+ORDER: Domain = (lambda x: 1.0 < x <= LARGEST_ORDER, f"be larger than 1 and at most {LARGEST_ORDER:.0f}")
 
 
 def limit_of(
@@ -140,7 +137,6 @@ class Spending(Steps):
     def _checked(self, mechanism: Mechanism, count: int) -> int:
         count = super()._checked(mechanism, count)
         self._cost(mechanism)  # refuses here rather than at a later call
-        count_scalar("count", self._state.counts.find(mechanism)[1] + count)
         return count
 
     def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
@@ -255,7 +251,7 @@ class Filter(Spending):
 
     def _room(self, record: Record, mechanism: Mechanism) -> int:
         """Return how many steps fit: the sum of the costs is exact, whatever the order and the grouping."""
-        most = LARGEST_COUNT - record.counts.find(mechanism)[1]
+        most = LARGEST_COUNT - record.count_of(mechanism)
         for limit, spent, cost in zip(self._limits, record.spent, self._cost(mechanism), strict=True):
             if cost == math.inf:
                 return 0
@@ -319,7 +315,7 @@ class Odometer(Spending):
             If an argument is outside its domain, or this odometer has no bound for the mechanism.
         """
         count, ledger = self._checked(mechanism, count), self._counts()
-        ledger[mechanism] = ledger.get(mechanism, 0) + count
+        ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
         return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
 
     def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:

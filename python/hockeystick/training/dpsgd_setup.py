@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -107,18 +108,12 @@ class Batches:
     def epsilon(self, sampling: str, delta: float, *, equal: bool = False) -> Bracket:
         """Return the ends of epsilon at a delta below 1; with `equal`, the lower one of shuffled batches as if all had one size."""
         bracket = self.accountant(sampling).epsilon_bracket(delta)
-        if sampling != "shuffled":
-            return bracket
-        lower = shuffled_batches_epsilon(delta, **self._whole()).lower if self._has_lower_end(equal) else 0.0
-        return self._shuffled(bracket, lower)
+        return self._shuffled(bracket, shuffled_batches_epsilon, delta, equal) if sampling == "shuffled" else bracket
 
     def delta(self, sampling: str, eps: float) -> Bracket:
         """Return the ends of delta at eps >= 0, in nats."""
         bracket = self.accountant(sampling).delta_bracket(eps)
-        if sampling != "shuffled":
-            return bracket
-        lower = shuffled_batches_delta(eps, **self._whole()).lower if self._has_lower_end(False) else 0.0
-        return self._shuffled(bracket, lower)
+        return self._shuffled(bracket, shuffled_batches_delta, eps, False) if sampling == "shuffled" else bracket
 
     def words(self, kind: str) -> str:
         """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
@@ -139,23 +134,12 @@ class Batches:
             ),
         )
 
-    def _has_lower_end(self, equal: bool) -> bool:
-        """Tell whether what is attained is known: of whole passes of all records, over batches of one size, not too many."""
-        return (
-            (self.equal or (equal and not self.drop_last))
-            and self.steps >= self.num_batches
-            and self.num_batches <= MOST_STEPS
-        )
-
-    def _whole(self) -> dict[str, Any]:
-        return {
-            "noise_multiplier": self.noise_multiplier,
-            "num_batches": self.num_batches,
-            "epochs": self.steps // self.num_batches,
-        }
-
-    @staticmethod
-    def _shuffled(bracket: Bracket, lower: float) -> Bracket:
+    def _shuffled(self, bracket: Bracket, attained: Callable[..., Bracket], value: float, equal: bool) -> Bracket:
+        """Return the bracket with the lower end of shuffled batches: of whole passes of all records, over batches of one size, not too many."""
+        whole, batches, lower = self.equal or (equal and not self.drop_last), self.num_batches, 0.0
+        if whole and self.steps >= batches and batches <= MOST_STEPS:
+            passes = self.steps // batches
+            lower = attained(value, noise_multiplier=self.noise_multiplier, num_batches=batches, epochs=passes).lower
         return bracket._replace(lower=min(lower, bracket.upper), method="without amplification by the shuffle")
 
 

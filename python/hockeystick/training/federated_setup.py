@@ -182,39 +182,25 @@ def _central(noise: Gaussian, clients: int, drawn: int, rounds: int, sampling: S
         )
     else:
         how = "every client is in every round"
-    secret = (
-        ("who takes part is secret, and no client that is drawn drops out because of its data",)
-        if sampling in ("poisson", "fixed_size")
-        else ()
-    )
+    secret = (_SECRET,) if sampling in ("poisson", "fixed_size") else ()
     unit = "one client with all its records, against who sees all models; the server is trusted"
-    return FederatedParameters(
-        mechanism,
-        unit,
-        adjacency,
-        steps,
-        (f"{rounds} rounds; {how}", *secret, *_SHARED, _ON_THE_SUM, _MEANING[adjacency]),
-        attained=sampling != "shuffled",
-    )
+    words = (f"{rounds} rounds; {how}", *secret, *_SHARED, _ON_THE_SUM, _MEANING[adjacency])
+    return FederatedParameters(mechanism, unit, adjacency, steps, words, attained=sampling != "shuffled")
 
 
 def _local(noise: Gaussian, rounds: int) -> FederatedParameters:
     """Return what each client releases to the server."""
     unit = "one client with all its records, against the server and who sees all models"
-    return FederatedParameters(
-        noise,
-        unit,
-        "replace",
-        rounds,
-        (
-            f"a client sends at most one update in each of {rounds} rounds; the server sees it, and who takes part",
-            *_SHARED,
-            "each client adds its own noise after clipping; secure aggregation, if any, is not counted on",
-            _MEANING["replace"],
-        ),
+    words = (
+        f"a client sends at most one update in each of {rounds} rounds; the server sees it, and who takes part",
+        *_SHARED,
+        "each client adds its own noise after clipping; secure aggregation, if any, is not counted on",
+        _MEANING["replace"],
     )
+    return FederatedParameters(noise, unit, "replace", rounds, words)
 
 
+_SECRET = "who takes part is secret, and no client that is drawn drops out because of its data"
 _SHARED = (
     "what a client sends in a round, after all its local steps, is clipped as one vector",
     "nothing else of its data is used: a clip norm or a stopping time that adapts to the data needs a budget of its own",

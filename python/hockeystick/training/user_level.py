@@ -13,6 +13,7 @@ from hockeystick._checks import count_scalar, positive_scalar
 from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.training.federated_setup import FederatedParameters
 
 
@@ -110,36 +111,31 @@ def user_level_parameters(
     users_per_step = count_at_most("users_per_step", users_per_step, "users", users)
     steps = count_scalar("steps", steps)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
+    by_example, by_user = batch_size / records, users_per_step / users
+    limit = f"no user has more than {held} records among those drawn from, chosen before the training"
+    mixture = MixtureOfGaussians.of_group(noise_multiplier, held, by_example)
+    sample = PoissonSampled(Gaussian(noise_multiplier), by_user)
     return UserLevelParameters(
-        _by_examples(noise_multiplier, held, batch_size / records, steps),
-        _by_users(noise_multiplier, users_per_step / users, steps),
+        _drawn("record", by_example, mixture, steps, limit, *_CLIPPED_RECORDS),
+        _drawn("user", by_user, sample, steps, *_CLIPPED_USERS),
     )
 
 
-def _by_examples(noise_multiplier: float, held: int, rate: float, steps: int) -> FederatedParameters:
-    assumptions = (
-        f"{steps} steps; in each, every record is drawn with probability {rate!r}, independently of all others and afresh",
-        f"no user has more than {held} records among those drawn from, chosen before the training",
-        "each record's gradient is clipped for itself, and depends on no other record",
-        "a record may have several owners (`bound_owners`) if who owns what is public, and adjacency means that the user's records contribute nothing",
-        *_SHARED,
-    )
-    mixture = MixtureOfGaussians.of_group(noise_multiplier, held, rate)
-    return FederatedParameters(mixture, _UNIT, "add_or_remove", steps, assumptions)
-
-
-def _by_users(noise_multiplier: float, rate: float, steps: int) -> FederatedParameters:
-    assumptions = (
-        f"{steps} steps; in each, every user is drawn with probability {rate!r}, independently of all others and afresh",
-        "all that a user contributes to a step, by whichever of its records, is clipped as one vector, which depends on no records of others",
-        "every record belongs to one user",
-        *_SHARED,
-    )
-    sample = PoissonSampled(Gaussian(noise_multiplier), rate)
-    return FederatedParameters(sample, _UNIT, "add_or_remove", steps, assumptions)
+def _drawn(what: str, rate: float, mechanism: Mechanism, steps: int, *clipped: str) -> FederatedParameters:
+    """Return what steps leak in which each record, or user, is drawn with this rate."""
+    drawn = f"{steps} steps; in each, every {what} is drawn with probability {rate!r}, independently of all others and afresh"
+    return FederatedParameters(mechanism, _UNIT, "add_or_remove", steps, (drawn, *clipped, *_SHARED))
 
 
 _UNIT = "one user with all its records, against who sees all models"
+_CLIPPED_RECORDS = (
+    "each record's gradient is clipped for itself, and depends on no other record",
+    "a record may have several owners (`bound_owners`) if who owns what is public, and adjacency means that the user's records contribute nothing",
+)
+_CLIPPED_USERS = (
+    "all that a user contributes to a step, by whichever of its records, is clipped as one vector, which depends on no records of others",
+    "every record belongs to one user",
+)
 _SHARED = (
     "the sum of the clipped vectors gets Gaussian noise once, of the multiplier given; a mean divides by the expected number, not by the number drawn",
     "who or what is drawn is secret; the sampling rate is public, and the same with the user and without",

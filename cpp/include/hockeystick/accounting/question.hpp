@@ -139,6 +139,12 @@ struct Answer {
         if (part == 0.0) return 0.0;
         return part < infinity ? part / upper : 1.0;
     }
+    // The part of the width, relative to the upper end, that lies within the bracket of the pairs
+    // that dominate: an engine's errors make it.
+    double numerical_share() const {
+        const double part = upper - max(min(dominating_lower, upper), lower);
+        return part > 0.0 && part < infinity ? part / upper : 0.0;
+    }
 
     // Whether no second engine is needed: of a deep delta less is wanted.
     bool settled(const Question& question) const {
