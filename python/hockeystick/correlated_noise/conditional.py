@@ -50,6 +50,7 @@ from hockeystick._checks import Array, at_most, positive_scalar, probability_sca
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, UNIT, UP
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
+from hockeystick.correlated_noise.balls_in_bins import in_noise
 from hockeystick.correlated_noise.sensitivity import first_coefficients, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Dominating, MixtureOfGaussians
 
@@ -313,10 +314,11 @@ def conditional_composition(
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     failure = scalar("failure", failure, lambda x: 0 < x < 1, "lie in (0, 1)")
-    shifts = np.abs(array) / noise_multiplier * UP
-    if num_steps is None:
-        return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
-    return Conditioned(_toeplitz_steps(shifts, steps, rate, failure), failure, rate)
+    shifts = in_noise(np.abs(array), noise_multiplier) * UP
+    with np.errstate(under="ignore"):
+        if num_steps is None:
+            return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
+        return Conditioned(_toeplitz_steps(shifts, steps, rate, failure), failure, rate)
 
 
 def _toeplitz_steps(

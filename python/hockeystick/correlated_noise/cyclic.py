@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick._checks import Array, count_scalar, positive_scalar, probability_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UNIT, UP
+from hockeystick.correlated_noise.balls_in_bins import LEAST_ENTRY
 from hockeystick.correlated_noise.sensitivity import (
     Participation,
     first_coefficients,
@@ -167,17 +168,19 @@ def _part_steps(
 ) -> tuple[Dominating, int]:
     """Return what dominates the samples of parts in turn, and how often: the i-th longest column of any part, for each i; attained is one part's."""
     array, steps, apart, noise = bands
-    squares = np.square(array / (scale := float(np.abs(array).max())))
     rows = np.minimum(len(array), steps - np.arange(steps))  # of each column of coefficients
-    lengths = np.sqrt(squares.sum(axis=0) if array.ndim == 2 else np.cumsum(squares)[rows - 1])
-    turns = np.pad(lengths, (0, -steps % apart)).reshape(-1, apart)  # a column a part
-    turns = np.sort(turns, axis=0)[::-1]
     rounding = (len(array) + 16) * UNIT
-    above, below = turns.max(axis=1), turns[:, int(np.square(turns).sum(axis=0).argmax())]
+    with np.errstate(under="ignore"):
+        squares = np.square(array / (scale := float(np.abs(array).max())))
+        lengths = np.sqrt(squares.sum(axis=0) if array.ndim == 2 else np.cumsum(squares)[rows - 1])
+        turns = np.pad(lengths, (0, -steps % apart)).reshape(-1, apart)  # a column a part
+        turns = np.sort(turns, axis=0)[::-1]
+        above, below = turns.max(axis=1), turns[:, int(np.square(turns).sum(axis=0).argmax())]
     upper = _releases(above * (1.0 + rounding), scale * UP / noise, -1, sampled)
     lower = _releases(below * (1.0 - rounding), scale * DOWN / noise, 1, sampled)
     once = len(upper) > 1 or [count for _, count in upper] != [count for _, count in lower]
-    mechanism, attained = (Composed(some) if once else some[0][0] for some in (upper, lower))
+    mechanism = Composed(upper) if once else upper[0][0]
+    attained = (Composed(lower) if once else lower[0][0]) if lower else None
     takes_part = f"the steps of its part, one of {apart} in turn; the parts of others do not depend on it; {takes_part}"
     whole = matrix_mechanism(mechanism, attained, takes_part=takes_part, zeroed_out=zeroed_out)
     return whole, 1 if once else upper[0][1]
@@ -190,8 +193,9 @@ def _releases(
     kinds = np.split(lengths, np.flatnonzero(np.diff(lengths) < -SAME_LENGTH * lengths[:-1]) + 1)
     size = -(-len(kinds) // MAX_KINDS)
     merged = [np.concatenate(kinds[first : first + size]) for first in range(0, len(kinds), size)]
-    shifts = [(factor * (group[0] if ends < 0 else group[-1]), len(group)) for group in merged]
-    return [(sampled(Gaussian(1.0 / shift * (1.0 + ends * 2 * UNIT))), count) for shift, count in shifts if shift > 0.0]
+    shifts = [(factor * (group[0] if ends < 0 else group[-1]), group) for group in merged if group[0] > 0.0]
+    kept = [(max(shift, LEAST_ENTRY), len(group)) for shift, group in shifts if ends < 0 or shift >= LEAST_ENTRY]
+    return [(sampled(Gaussian(1.0 / shift * (1.0 + ends * 2 * UNIT))), count) for shift, count in kept]
 
 
 class Banded(NamedTuple):
