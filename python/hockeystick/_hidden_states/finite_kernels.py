@@ -75,7 +75,8 @@ def contraction_coefficient(
     grid = NumpyChecks(num_threads, on_error)
     matrix = checked_kernel(kernel)
     eps = grid.non_negative_or_infinite("eps", eps)
-    return grid.finish(_largest_divergence(matrix, np.exp(np.minimum(eps, LARGEST_EPS)) * DOWN))
+    with np.errstate(under="ignore"):
+        return grid.finish(_largest_divergence(matrix, np.exp(np.minimum(eps, LARGEST_EPS)) * DOWN))
 
 
 def nonlinear_contraction(

@@ -73,7 +73,8 @@ class CandidateSteps(NamedTuple):
     def delta(self, eps: float) -> float:
         """Return the mean of delta over the number of steps, rounded up."""
         deltas = np.maximum.accumulate(core.dpsgd_delta(self._cells(self.counts, eps), thread_count(None)))
-        total = float(np.dot(self.chances, np.diff(deltas, prepend=0.0)))
+        with np.errstate(under="ignore"):
+            total = float(np.dot(self.chances, np.diff(deltas, prepend=0.0)))
         return min(1.0, total * (1.0 + LONG_SUM))
 
     def max_epsilon(self, delta: float) -> float:

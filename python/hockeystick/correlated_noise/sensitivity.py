@@ -430,7 +430,8 @@ def matrix_sensitivity(
     """
     array, steps = strategy_of_steps(strategy, num_steps)
     pattern = pattern_of(participation, separation, max_participations, steps)
-    found = dense(array, pattern) if num_steps is None else toeplitz(array, steps, pattern)
+    with np.errstate(under="ignore"):
+        found = dense(array, pattern) if num_steps is None else toeplitz(array, steps, pattern)
     return found._replace(participation=pattern.words(steps))
 
 

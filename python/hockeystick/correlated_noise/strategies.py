@@ -146,7 +146,7 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     at_most("num_steps", num_steps, "the largest supported", 2.0**24)
     coefficients = np.zeros(num_steps)
     coefficients[0] = 1.0
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         for rate, scale in zip(rates, read, strict=True):
             coefficients[1:] += scale * rate ** np.arange(num_steps - 1, dtype=np.float64)
         coefficients[1:] *= 1.0 + (len(rates) + 8) * UNIT
@@ -298,9 +298,10 @@ def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> 
     strategy, error = _inverted(inverse, num_steps)
     # C = A + R C, and each entry of R C is at most r times a column of C, whose norm is at most that of A's over 1 - r.
     largest = float(np.abs(strategy).max())  # the squares of a norm must not underflow
-    columns = np.linalg.norm(strategy / largest, axis=0) * largest
-    off = error / (1.0 - error) * columns * (1.0 + (strategy.shape[0] + 16) * UNIT)
-    sizes = (np.abs(strategy) + off) * UP
+    with np.errstate(under="ignore"):
+        columns = np.linalg.norm(strategy / largest, axis=0) * largest
+        off = error / (1.0 - error) * columns * (1.0 + (strategy.shape[0] + 16) * UNIT)
+        sizes = (np.abs(strategy) + off) * UP
     is_lower = sizes.ndim == 2 and not np.triu(inverse, 1).any()
     return np.tril(sizes) if is_lower else sizes
 

@@ -250,7 +250,8 @@ def chain_delta(
         for run in (records, np.where(takes_part, neighbours, records))
     )
     chain = _Chain(gradient_map, (runs[0], runs[1]), known, curvature, radius, start, name == "noise_scale")
-    lower, upper, narrow = chain.refine(eps, tolerance)
+    with np.errstate(all="ignore"):  # subnormal gradients and deltas
+        lower, upper, narrow = chain.refine(eps, tolerance)
     method = f"scalar chain, {'Laplace' if chain.laplace else 'Gaussian'} noise"
     ends: tuple[Any, Any] = lower[()], upper[()]  # arrays where eps is one
     return Bracket(*ends, method if narrow else f"{method}, wider than asked", "certified")
