@@ -78,9 +78,8 @@ def draw_once(table: Table) -> Figure:
     figure, panels = style.new_figure(table.title, panels=2)
     for axes, (noise_std, rows) in zip(panels, table.groups("noise_std"), strict=True):
         for (_, label), colour, marker in zip(ONCE, style.COLOURS, style.MARKERS, strict=True):
-            curve = rows.where(curve=label)
-            axes.plot(LATER, curve["delta"], "--" if "published" in label else "-", color=colour, label=label)
-            axes.plot(LATER[::5], curve["delta"][::5], marker, color=colour)
+            delta, line = rows.where(curve=label)["delta"], "--" if "published" in label else "-"
+            axes.plot(LATER, delta, line, color=colour, marker=marker, markevery=5, label=label)
         chain = rows.where(curve=EXACT)
         low, high = chain["delta"], chain["delta_upper"]
         axes.fill_between(LATER, np.maximum(low, 1e-300), high, color="black", alpha=0.3)
@@ -89,8 +88,7 @@ def draw_once(table: Table) -> Figure:
         axes.set_title(rf"$\varepsilon = {eps:g}$, noise {noise_std:g}, Lipschitz {lipschitz:g}")
         axes.set(xlabel="rounds after the record's", ylabel=style.DELTA, yscale="log", ylim=(SMALLEST_DELTA, 3.0))
         axes.set_xticks(LATER[::5])
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
 
 
@@ -128,8 +126,7 @@ def draw_every_round(table: Table) -> Figure:
         axes.set_xlabel("rounds")
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel(style.DELTA)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 

@@ -105,12 +105,8 @@ def draw(table: Table) -> Figure:
         for (record, rows), (colour, marker) in zip(table.where(curve=name).groups("record"), looks, strict=False):
             delta = rows["delta"] if name == EXACT else style.visible(rows["delta"])
             if np.isfinite(delta).mean() > 0.05:  # more than a point or two
-                look: dict[str, Any] = {
-                    "color": "k" if name == EXACT else colour,
-                    "marker": marker,
-                    "markevery": (25, 50),
-                }
-                axes.plot(rows["eps"], delta, line, label=rf"{name}, $i = {record}$", **look)
+                look: dict[str, Any] = {"marker": marker, "markevery": (25, 50), "label": rf"{name}, $i = {record}$"}
+                axes.plot(rows["eps"], delta, line, color="k" if name == EXACT else colour, **look)
     style.privacy_axes(axes, smallest_delta=printed.smallest_delta)
     axes.set_title(caption(printed))
     note = r"Proposition 1 says nothing ($\delta = 1$) for $\varepsilon \leq \kappa$"
