@@ -39,6 +39,14 @@ def test_linear_gradient_is_the_record() -> None:
     assert np.linalg.norm(record - neighbour) == pytest.approx(4.0)
 
 
+@pytest.mark.parametrize("unit", [5e-324, 1e-200, 1e200, 1e308])
+def test_units_do_not_matter(unit: float) -> None:
+    """Records and directions whose squares underflow or overflow have what those of size 1 have."""
+    assert audit.canary_direction([[unit, 0.0, 0.0], [unit, 0.0, unit]]) == pytest.approx([0.0, 1.0, 0.0])
+    record, _ = audit.canary_pair([0.0, -unit], clip_norm=1.5, loss="linear")
+    assert record == pytest.approx([0.0, -1.5])
+
+
 def test_direction_is_the_least_used() -> None:
     """No direction of 1000 has a smaller sum of squared inner products with the records."""
     rng = np.random.default_rng(0)

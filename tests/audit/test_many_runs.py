@@ -33,16 +33,19 @@ class Case(NamedTuple):
     shown: float
 
 
+def gaussian(rng: np.random.Generator, n: int, present: bool) -> np.ndarray:
+    """Draw N(0, 1) or N(1, 1)."""
+    return rng.normal(float(present), 1.0, n)
+
+
 def sampled_gaussian(rng: np.random.Generator, n: int, present: bool) -> np.ndarray:
     """Draw N(0, 1), or (1 - q) N(0, 1) + q N(1, 1) with q = 0.5."""
     return rng.normal(size=n) + (present & (rng.random(n) < 0.5))
 
 
 CASES = {
-    "gaussian": Case(lambda rng, n, present: rng.normal(float(present), 1.0, n), hs.gdp_epsilon(1.0, 1e-2), 1e-2, 0.75),
-    "gaussian_deep": Case(
-        lambda rng, n, present: rng.normal(float(present), 1.0, n), hs.gdp_epsilon(1.0, 1e-5), 1e-5, 0.5
-    ),
+    "gaussian": Case(gaussian, hs.gdp_epsilon(1.0, 1e-2), 1e-2, 0.75),
+    "gaussian_deep": Case(gaussian, hs.gdp_epsilon(1.0, 1e-5), 1e-5, 0.5),
     "laplace": Case(lambda rng, n, present: rng.laplace(float(present), 1.0, n), 1.0, 0.0, 0.9),
     "laplace_reversed": Case(lambda rng, n, present: -rng.laplace(float(present), 1.0, n), 1.0, 0.0, 0.9),
     "randomised_response": Case(
@@ -128,10 +131,15 @@ def test_coverage(case: Case, n: int) -> None:
     assert failures(bounds, case.epsilon) <= SLACK
 
 
+def gaussian_audits(seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the scores of many audits of a Gaussian mechanism with mu = 1."""
+    rng = np.random.default_rng(seed)
+    return [(gaussian(rng, 1000, True), gaussian(rng, 1000, False)) for _ in range(AUDITS)]
+
+
 def test_coverage_of_mu() -> None:
     """The same for the parameter of a Gaussian mechanism, whose every threshold attains it, and for its epsilon."""
-    rng = np.random.default_rng(2)
-    runs = [(rng.normal(1.0, 1.0, 1000), rng.normal(0.0, 1.0, 1000)) for _ in range(AUDITS)]
+    runs = gaussian_audits(2)
     mu = [audit.mu_lower_bound(*scores, confidence=CONFIDENCE) for scores in runs]
     epsilon = [audit.epsilon_lower_bound(*scores, delta=1e-5, confidence=CONFIDENCE, method="gdp") for scores in runs]
     assert failures(mu, 1.0) <= SLACK
@@ -140,12 +148,11 @@ def test_coverage_of_mu() -> None:
 
 def test_coverage_needs_the_split() -> None:
     """The best of many thresholds on the runs that count exceeds the truth far too often: the tests above can fail."""
-    rng = np.random.default_rng(3)
-    bounds = []
-    for _ in range(100):
-        scores = rng.normal(1.0, 1.0, 1000), rng.normal(0.0, 1.0, 1000)
-        thresholds = np.linspace(-2.5, 3.5, 31)  # all attain mu = 1
-        bounds.append(max(audit.mu_lower_bound(*scores, confidence=0.5, threshold=t) for t in thresholds))
+    thresholds = np.linspace(-2.5, 3.5, 31)  # all attain mu = 1
+    bounds = [
+        max(audit.mu_lower_bound(*scores, confidence=0.5, threshold=t) for t in thresholds)
+        for scores in gaussian_audits(3)[:100]
+    ]
     assert failures(bounds, 1.0) > stats.binom.isf(1e-4, 100, 0.5)
 
 
@@ -158,8 +165,7 @@ def test_the_runs_that_choose_do_not_count() -> None:
 
 def test_sorted_scores_say_the_same() -> None:
     """Scores in ascending order give bounds of the same law: the runs that choose do not tell of those that count."""
-    rng = np.random.default_rng(7)
-    runs = [(rng.normal(1.0, 1.0, 1000), rng.normal(0.0, 1.0, 1000)) for _ in range(AUDITS)]
+    runs = gaussian_audits(7)
     listed, ascending = (
         np.array([audit.mu_lower_bound(*map(order, scores), confidence=0.5) for scores in runs])
         for order in (np.array, np.sort)

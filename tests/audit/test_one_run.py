@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 import hockeystick as hs
 from hockeystick import audit
@@ -64,42 +66,38 @@ def test_binomial_solves_the_worst_coupling(made: int, epsilon: float, delta: fl
         assert not binomial_rejects(Guesses(right, made, canaries), epsilon, delta, tail * (1 - 1e-7))
 
 
-@pytest.mark.parametrize("made", [1, 7, 50, 1000])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-def test_randomised_response_is_never_refuted(made: int, epsilon: float) -> None:
-    """Answers that are right with e^eps/(1 + e^eps) have exactly a binomial tail, which is not called impossible."""
-    law = stats.binom(made, 1 / (1 + math.exp(-epsilon)))
-    for right in {1, made // 2 + 1, int(0.9 * made) + 1, made}:
-        failure = float(law.sf(right - 1)) * (1 - 1e-9)
-        assert not binomial_rejects(Guesses(right, made, made), epsilon, 0.0, failure)
-        assert not impossible(Guesses(right, made, made), approximate_dp_inverse(epsilon, 0.0), failure)
-        assert binomial_rejects(Guesses(right, made, made), epsilon, 0.0, min(failure * (1 + 1e-6), 1.0))
+def known_laws() -> Iterator[tuple[Guesses, float, float | None, float]]:
+    """Yield guesses, and what they obey: (epsilon, delta)-DP, or mu-GDP without a delta; with the probability of so many right ones.
+
+    Randomised response is right with e^eps/(1 + e^eps); it may show each coin, or all, with probability delta. The best guess at a
+    coin behind N(+-mu/2, 1) is right with Phi(mu/2).
+    """
+    for epsilon, made in itertools.product((0.1, 1.0, 3.0), (1, 7, 50, 1000)):
+        for right in {1, made // 2 + 1, int(0.9 * made) + 1, made}:
+            yield Guesses(right, made, made), epsilon, 0.0, stats.binom.sf(right - 1, made, special.expit(epsilon))
+    for delta, right in itertools.product((1e-3, 0.05), (20, 30, 36, 40)):
+        rate = special.expit(1.0)
+        each = stats.binom.sf(right - 1, 40, delta + (1 - delta) * rate)
+        together = delta + (1 - delta) * stats.binom.sf(right - 1, 40, rate)
+        for tail in (each, together):
+            yield Guesses(right, 40, 40), 1.0, delta, tail
+    for mu, made in itertools.product((0.2, 1.0, 3.0), (1, 20, 400)):
+        for right in {1, made // 2 + 1, made}:
+            yield Guesses(right, made, made), mu, None, stats.binom.sf(right - 1, made, stats.norm.cdf(mu / 2))
 
 
-@pytest.mark.parametrize("delta", [1e-3, 0.05])
-@pytest.mark.parametrize("together", [False, True], ids=["each coin alone", "all coins together"])
-def test_answers_that_are_sometimes_plain_are_never_refuted(delta: float, together: bool) -> None:
-    """Randomised response that shows the coin with probability delta, each alone or all at once, is (eps, delta)-DP."""
-    made, epsilon = 40, 1.0
-    rate = 1 / (1 + math.exp(-epsilon))
-    for right in (20, 30, 36, 40):
-        if together:
-            tail = delta + (1 - delta) * stats.binom.sf(right - 1, made, rate)
-        else:
-            tail = stats.binom.sf(right - 1, made, delta + (1 - delta) * rate)
-        guesses = Guesses(right, made, made)
-        assert not binomial_rejects(guesses, epsilon, delta, tail * (1 - 1e-9))
-        assert not impossible(guesses, approximate_dp_inverse(epsilon, delta), tail * (1 - 1e-9))
-    assert binomial_rejects(Guesses(40, made, made), epsilon, 0.0, delta)  # which delta = 0 would refute
-
-
-@pytest.mark.parametrize("made", [1, 20, 400])
-@pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
-def test_the_sign_of_gaussian_noise_is_never_refuted(made: int, mu: float) -> None:
-    """The best guess at a coin behind N(+-mu/2, 1) is right with probability Phi(mu/2)."""
-    law = stats.binom(made, stats.norm.cdf(mu / 2))
-    for right in {1, made // 2 + 1, made}:
-        assert not impossible(Guesses(right, made, made), gaussian_inverse(mu), float(law.sf(right - 1)) * (1 - 1e-9))
+def test_what_mechanisms_attain_is_never_refuted() -> None:
+    """Each law's own probability, but for rounding, is not called impossible; randomised response attains the binomial tail."""
+    for guesses, parameter, delta, tail in known_laws():
+        failure = float(tail) * (1 - 1e-9)
+        inverse = gaussian_inverse(parameter) if delta is None else approximate_dp_inverse(parameter, delta)
+        assert not impossible(guesses, inverse, failure), (guesses, parameter, delta)
+        if delta is not None:
+            assert not binomial_rejects(guesses, parameter, delta, failure), (guesses, parameter, delta)
+        if delta == 0.0:
+            assert binomial_rejects(guesses, parameter, 0.0, min(failure * (1 + 1e-6), 1.0))
+    for delta in (1e-3, 0.05):
+        assert binomial_rejects(Guesses(40, 40, 40), 1.0, 0.0, delta)  # what is possible with delta only
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5])

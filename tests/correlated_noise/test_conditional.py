@@ -140,16 +140,11 @@ def test_limits():
     everybody = conditional_composition(toeplitz([1.0, 0.5], 4), sampling_rate=1.0, noise_multiplier=2.0, failure=1e-9)
     moved = math.sqrt(1 + 3 * 1.5**2) / 2.0
     assert hs.gdp_delta(moved, 0.5) <= everybody.delta(0.5) <= hs.gdp_delta(moved, 0.5) * 1.01
-    assert (
-        conditional_composition([1.0], num_steps=3, sampling_rate=0.0, noise_multiplier=1.0, failure=1e-9).delta(0.1)
-        <= 2e-9
-    )
-    epsilons = [
-        conditional_composition(
-            [1.0, 0.5], num_steps=50, sampling_rate=0.1, noise_multiplier=noise, failure=1e-7
-        ).epsilon(1e-6)
-        for noise in (1.0, 2.0, 4.0, 8.0, 16.0)
-    ]
+    never = conditional_composition([1.0], num_steps=3, sampling_rate=0.0, noise_multiplier=1.0, failure=1e-9)
+    assert never.delta(0.1) <= 2e-9
+    step = {"strategy": [1.0, 0.5], "num_steps": 50, "sampling_rate": 0.1, "failure": 1e-7}
+    noises = (1.0, 2.0, 4.0, 8.0, 16.0)
+    epsilons = [conditional_composition(**step, noise_multiplier=noise).epsilon(1e-6) for noise in noises]
     assert epsilons == sorted(epsilons, reverse=True)
 
 

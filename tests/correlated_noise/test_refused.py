@@ -48,6 +48,7 @@ cyclic_poisson(SHIFT, **POISSON) -> lower triangular
 cyclic_poisson([1, 1, 1], **POISSON) -> at most 2 bands
 cyclic_poisson(np.ones((4, 3)), **POISSON) -> of shape \(4, 4\)
 conditional_composition(**EVERY | {"strategy": [0.0, 1.0], "num_steps": 1}) -> not zero among its first 1
+conditional_composition(**EVERY | {"noise_multiplier": 1e-200}) -> noise_multiplier must be at least
 conditional_composition(**EVERY | {"strategy": [1.0]}) -> needs num_steps
 conditional_composition(**EVERY | {"strategy": np.eye(3), "num_steps": 3}) -> takes no num_steps
 conditional_composition(**EVERY | {"strategy": np.eye(193)}) -> rows and steps of strategy must be at most

@@ -264,6 +264,15 @@ def test_columns_of_other_norms():
         assert sampled == pytest.approx([6.0 / length for length in lengths], rel=1e-12)
 
 
+@pytest.mark.parametrize("noise", [1e20, 1e160, 1e308])
+def test_noise_beyond_all_entries(noise):
+    """A strategy that is nothing beside the noise has a step all the same, which leaks next to nothing; so has its lower end."""
+    setting = {"num_steps": 4, "separation": 3, "sampling_rate": 0.5, "noise_multiplier": noise}
+    for strategy in ([1e-300, 5e-324], [1.0, 1e-300], [5e-324]):
+        bracket = hs.Accountant().compose(*cyclic_poisson(strategy, **setting)).delta_bracket(0.0)
+        assert 0.0 <= bracket.lower <= bracket.upper <= 1e-19
+
+
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 def test_participants_are_checked(scheme):
     """Exactly the sets of steps that some pattern holds are let through, whatever the others do."""

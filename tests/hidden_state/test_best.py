@@ -18,19 +18,14 @@ TIE = 1 + 1e-9  # up to which `delta` is the smallest of `bounds`
 # A curve is followed on a grid that ends where it is negligible, which is elsewhere for another epsilon.
 GRIDS = 1 + 1e-3
 
-NOISE_UNITS = st.builds(
-    lambda gap, diameter, slope: {
-        "learning_rate": 1.0,
-        "noise_std": 1.0,
-        "lipschitz": gap / 2,
-        "smoothness": slope,
-        "strong_convexity": min(slope, 0.2),
-        "diameter": diameter,
-    },
-    st.floats(0.1, 3.0),
-    st.floats(0.3, 9.0),
-    st.sampled_from([0.0, 0.3, 1.2, 2.4]),
-)
+
+def noise_units(gap: float, diameter: float, slope: float = 0.0, convexity: float = 0.2) -> dict[str, Any]:
+    """Return the arguments of a process, lengths in units of a step's noise."""
+    curvature = {"smoothness": slope, "strong_convexity": min(slope, convexity)}
+    return {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": gap / 2, "diameter": diameter} | curvature
+
+
+NOISE_UNITS = st.builds(noise_units, st.floats(0.1, 3.0), st.floats(0.3, 9.0), st.sampled_from([0.0, 0.3, 1.2, 2.4]))
 EPSILONS = st.one_of(st.just(0.0), st.floats(1e-12, 1e-2), st.floats(0.01, 0.2), st.floats(0.2, 6.0))
 
 
@@ -50,7 +45,7 @@ def test_one_use_has_one_list(eps: float, process: dict[str, Any], rounds: int, 
 
 def test_the_bound_that_was_left_out() -> None:
     """Two later rounds, gap 1 and diameter 3: "joint" is 7 % below all others, and `best` has it."""
-    process = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 0.5, "smoothness": 0.0, "diameter": 1.5}
+    process = noise_units(1.0, 3.0)
     best = last_iterate.best(1.0, index=1, num_records=3, **process)
     cyclic = last_iterate.best_cyclic(1.0, index=1, period=3, rounds=3, **process)
     assert best.delta == cyclic.delta < 0.0145
@@ -75,14 +70,7 @@ def test_use_in_every_round_has_one_bound(eps: float, process: dict[str, Any], r
 
 def test_divided_use_in_every_round() -> None:
     """The bound that divides the rounds, at a sampling rate of 1, is nearly that of use in every round."""
-    process = {
-        "learning_rate": 0.5,
-        "noise_std": 1.0,
-        "lipschitz": 0.3,
-        "smoothness": 0.5,
-        "diameter": 1.0,
-        "rounds": 20,
-    }
+    process = noise_units(0.6, 2.0, 0.25, convexity=0.0) | {"rounds": 20}
     eps = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
     always = last_iterate.best_sampled(eps, sampling_rate=1.0, **process)
     every = last_iterate.best_cyclic(eps, index=1, period=1, **process)
@@ -100,30 +88,30 @@ def users(process: dict[str, Any], **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("num_users", [3, 4])
 def test_users_are_drawn_as_records_are(num_users: int) -> None:
     """The mean of three users' gradients has a third of the step and of the variance; all users may be drawn, too."""
-    process = {"learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 0.5, "smoothness": 0.0, "diameter": 1.5}
+    process = noise_units(1.0, 3.0)
     found = federated.best_sampled(1.0, **users(process, num_users=num_users, rounds=3))
     mean = process | {"noise_std": 1.0 / math.sqrt(3.0), "lipschitz": 0.5 / 3.0}
     expected = last_iterate.best_sampled(1.0, sampling_rate=3 / num_users, rounds=3, **mean)
     assert found.delta == pytest.approx(expected.delta, rel=1e-9)
 
 
+def once(**more: Any) -> Callable[[float, dict[str, Any], int], float]:
+    """Return the bound for the record used first, by epsilon, process and number of records."""
+    return lambda eps, p, n: last_iterate.best(eps, index=1, num_records=n, **more, **p).delta
+
+
+SMOOTH = {"smoothness": 0.5}  # so that no step expands
 FAMILIES: dict[str, Callable[[float, dict[str, Any], int], float]] = {
-    "best": lambda eps, p, n: last_iterate.best(eps, index=1, num_records=n, **p).delta,
-    "best on a ball": lambda eps, p, n: last_iterate.best(eps, index=1, num_records=n, ball_dimension=2, **p).delta,
-    "best on an interval": lambda eps, p, n: (
-        last_iterate.best(eps, index=1, num_records=n, one_dimensional=True, **p).delta
-    ),
+    "best": once(),
+    "best on a ball": once(ball_dimension=2),
+    "best on an interval": once(one_dimensional=True),
     "best, cyclic": lambda eps, p, n: last_iterate.best_cyclic(eps, index=1, period=1 + n % 3, rounds=2 * n, **p).delta,
     "best, sampled": lambda eps, p, n: last_iterate.best_sampled(eps, sampling_rate=0.3, rounds=n, **p).delta,
     "best, random stop": lambda eps, p, n: last_iterate.best_random_stop(eps, num_records=n, **p).delta,
     "federated": lambda eps, p, n: federated.best(eps, **users(p, num_users=3 * n)).delta,
     "federated, sampled": lambda eps, p, n: federated.best_sampled(eps, **users(p, rounds=n)).delta,
-    "Theorem 4": lambda eps, p, n: last_iterate.pnsgd_gaussian(
-        eps, index=1, num_records=n, **(p | {"smoothness": 0.5})
-    ),
-    "Theorem 5": lambda eps, p, n: last_iterate.pnsgd_gaussian_random_stop(
-        eps, num_records=n, **(p | {"smoothness": 0.5})
-    ),
+    "Theorem 4": lambda eps, p, n: last_iterate.pnsgd_gaussian(eps, index=1, num_records=n, **p | SMOOTH),
+    "Theorem 5": lambda eps, p, n: last_iterate.pnsgd_gaussian_random_stop(eps, num_records=n, **p | SMOOTH),
 }
 
 
@@ -140,17 +128,12 @@ def test_delta_falls_in_epsilon(family: str, some: float, other: float, process:
 @pytest.mark.parametrize("rate", [None, 0.5, 1.0])
 def test_an_epsilon_below_the_first_loss_keeps_the_grid(rate: float | None) -> None:
     """Twenty rounds in a wide domain: around an epsilon of one step of the grid delta falls, and at a tiny one it is that of 0."""
-    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.0, "diameter": 5.0}
-
-    def delta(eps: float) -> float:
-        if rate is None:
-            found = last_iterate.best_cyclic(eps, index=1, period=1, rounds=20, **process)
-        else:
-            found = last_iterate.best_sampled(eps, sampling_rate=rate, rounds=20, **process)
-        return float(found.delta)
-
+    process = noise_units(0.5, 5.0) | {"rounds": 20}
     epsilons = [0.0, 1e-9, 1e-3, 0.0135, 0.018233480008684414, 0.0246, 0.1]
-    deltas = [delta(eps) for eps in epsilons]
+    if rate is None:
+        deltas = [last_iterate.best_cyclic(eps, index=1, period=1, **process).delta for eps in epsilons]
+    else:
+        deltas = [last_iterate.best_sampled(eps, sampling_rate=rate, **process).delta for eps in epsilons]
     assert all(larger <= smaller * GRIDS for smaller, larger in itertools.pairwise(deltas))
     for eps, between in zip(epsilons, deltas, strict=True):  # convex in e^eps
         share = math.expm1(eps) / math.expm1(epsilons[-1])

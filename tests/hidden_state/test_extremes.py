@@ -12,6 +12,7 @@ import pytest
 
 import hockeystick as hs
 import processes
+import refused_calls
 from high_precision import theta as exact_theta
 from hockeystick import federated, last_iterate
 
@@ -183,6 +184,24 @@ def test_subnormal_bounds_are_rounded_up() -> None:
     assert not low
     single = {"rounds": 1, "local_steps": 1, "num_clients": 1, "smoothness": 1.0, "learning_rate": 1.0}
     assert federated.fedavg_gdp(clip_norm=5e-324, noise_std=2 / 1.41, **single) == 1e-323  # of 6.97e-324
+
+
+def outcome(name: str, given: dict[str, object], errors: str) -> str:
+    """Return what a call answers, or the error that it ends with."""
+    try:
+        with np.errstate(all=errors):
+            return repr(getattr(last_iterate, name)(**given))
+    except (ArithmeticError, ValueError) as error:
+        return repr(error)
+
+
+@pytest.mark.parametrize("eps", [0.0, 5e-324, 40.0, 700.0, 1e200])
+@pytest.mark.parametrize("name", sorted(set(last_iterate.__all__) - {"Best"}))
+def test_the_callers_error_state_changes_nothing(name: str, eps: float) -> None:
+    """Where NumPy is told to raise, bounds that underflow raise nothing: answers and refusals of the whole room stay."""
+    given = refused_calls.example(last_iterate, name)
+    changed = given | {key: np.full(np.shape(given[key]), eps).tolist() for key in ("eps", "order") if key in given}
+    assert outcome(name, changed, "raise") == outcome(name, changed, "ignore")
 
 
 @pytest.mark.share(4, by_day=2)

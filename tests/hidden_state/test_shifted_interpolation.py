@@ -45,23 +45,19 @@ def assert_certificate(found: object, rho: np.ndarray, gamma: np.ndarray, gap: f
     assert math.isclose(total, found.value, rel_tol=1e-12)
 
 
-@pytest.mark.parametrize("case", VECTORS["unbounded"], ids=lambda case: str(case["rho"])[:30])
+@pytest.mark.parametrize("case", VECTORS["unbounded"] + VECTORS["bounded"], ids=lambda case: str(case["rho"])[:30])
 def test_vectors(case: dict) -> None:
-    """Published check values: optimum, weights, and its place between Cauchy-Schwarz and plain composition."""
-    found = hs.shifted_interpolation(case["rho"], case["gamma"])
+    """Published check values: optimum, weights, and its place between Cauchy-Schwarz and plain composition; the start with a diameter."""
+    asked = {name: case[name] for name in ("rho", "gamma", "rounds", "diameter") if name in case}
+    found = hs.shifted_interpolation(**asked)
     np.testing.assert_allclose(found.value, case["value"], rtol=1e-13)
+    if "diameter" in case:
+        assert found.start == case["start"]
+        return
     assert case["cauchy_schwarz"] * (1 - 1e-12) <= found.value <= case["plain"] * (1 + 1e-12)
     assert_certificate(found, np.array(case["rho"], float), np.array(case["gamma"], float), 0.0)
     if 0 not in case["rho"]:  # else the weights are not unique
         np.testing.assert_allclose(found.weights, case["weights"], rtol=1e-11)
-
-
-@pytest.mark.parametrize("case", VECTORS["bounded"], ids=lambda case: str(case["rho"]))
-def test_bounded_vectors(case: dict) -> None:
-    """Published check values with a diameter."""
-    found = hs.shifted_interpolation(case["rho"], case["gamma"], rounds=case["rounds"], diameter=case["diameter"])
-    np.testing.assert_allclose(found.value, case["value"], rtol=1e-13)
-    assert found.start == case["start"]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -47,14 +47,14 @@ def arguments(room: ModuleType, kind: Callable[[object], bool] = inspect.isfunct
         pytest.param(room, name, argument, id=f"{name}-{argument}")
         for name in room.__all__
         if kind(getattr(room, name))
-        for argument, value in _example(room, name).items()
+        for argument, value in example(room, name).items()
         if argument not in ANYTHING and _is_number(value)
     ]
 
 
 def check_argument(room: ModuleType, name: str, argument: str) -> None:
     """Check that the call of a docstring's example is refused with the argument's name if it is text, NaN, or outside its domain."""
-    given = _example(room, name)
+    given = example(room, name)
     numbers = [math.nan, *_outside(getattr(room, name).__doc__, argument)]
     for value in ["some", "1", *(np.full(np.shape(given[argument]), number).tolist() for number in numbers)]:
         with pytest.raises((ValueError, TypeError), match=rf"\b{argument}\b"):
@@ -90,7 +90,7 @@ def _is_number(value: object) -> bool:
 
 
 @functools.cache
-def _example(room: ModuleType, name: str) -> dict[str, object]:
+def example(room: ModuleType, name: str) -> dict[str, object]:
     """Return the arguments of the first call of a function in its docstring's examples, after what stands before it."""
     function, known = inspect.unwrap(getattr(room, name)), dict[str, object]()
     signature = inspect.signature(function)

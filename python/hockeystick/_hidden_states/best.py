@@ -66,7 +66,8 @@ def smallest(values: Array, grid: Checks) -> Best:
     applicable = [name for name, row in zip(METHODS, values, strict=True) if name == "plain" or not np.isnan(row).all()]
     rows = np.stack([values[METHODS.index(name)] for name in applicable])
     known = np.where(np.isnan(rows), np.inf, rows)
-    winner = np.argmax(known <= known.min(axis=0) * (1 + TIE), axis=0)
+    with np.errstate(all="ignore"):  # subnormal bounds
+        winner = np.argmax(known <= known.min(axis=0) * (1 + TIE), axis=0)
     delta = np.take_along_axis(rows, winner[np.newaxis], axis=0)[0]
     method = np.where(np.isnan(delta), "", np.array(applicable)[winner])
     bounds = {name: row[()] for name, row in zip(applicable, rows, strict=True)}

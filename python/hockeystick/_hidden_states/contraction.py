@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 import hockeystick._core as core
 from hockeystick._checks import Array, Checks, OnError, Result, broadcast
 
-__all__ = ["ShiftedInterpolation", "contraction_sum", "shifted_interpolation"]
-
 LARGEST_SEQUENCE = 10**7  # constant rounds whose shifts are written out: up to 150 bytes each
 
 

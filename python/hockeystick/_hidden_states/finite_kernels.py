@@ -22,8 +22,6 @@ from hockeystick._checks.array_checks import first_bad
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, GAUSSIAN_TAIL, UNIT, UP
 
-__all__ = ["contraction_coefficient", "nonlinear_contraction"]
-
 ROW_SUM = 1e-9  # how far from 1 a row may sum
 LEAST_ENTRY = 1e-290  # smaller probabilities on the right count as 0
 LARGEST_EPS = 700.0  # e^700 LEAST_ENTRY is above 1: a larger eps takes no more away
@@ -77,7 +75,8 @@ def contraction_coefficient(
     grid = NumpyChecks(num_threads, on_error)
     matrix = checked_kernel(kernel)
     eps = grid.non_negative_or_infinite("eps", eps)
-    return grid.finish(_largest_divergence(matrix, np.exp(_finite(eps)) * DOWN))
+    with np.errstate(under="ignore"):
+        return grid.finish(_largest_divergence(matrix, np.exp(np.minimum(eps, LARGEST_EPS)) * DOWN))
 
 
 def nonlinear_contraction(
@@ -138,7 +137,7 @@ def nonlinear_contraction(
     delta = grid.probability("delta", delta)
     eps, delta = broadcast(eps, delta)
     with np.errstate(all="ignore"):  # delta of 0, and cells outside the domain
-        excess = np.minimum(np.expm1(_finite(eps)) * DOWN / delta * DOWN, math.exp(LARGEST_EPS))
+        excess = np.minimum(np.expm1(np.minimum(eps, LARGEST_EPS)) * DOWN / delta * DOWN, math.exp(LARGEST_EPS))
         if gaussian:
             log_eta = core.log_theta(np.log1p(excess) * DOWN, first)
             log_f = np.log(delta) + log_eta
@@ -175,10 +174,6 @@ def checked_kernel(kernel: ArrayLike) -> Array:
     distinct: Array = np.unique(matrix, axis=0)  # before the division, which could make different rows equal
     divided: Array = distinct / np.array([[math.fsum(row)] for row in distinct])
     return divided
-
-
-def _finite(eps: Array) -> Array:
-    return np.minimum(eps, LARGEST_EPS)
 
 
 def _largest_divergence(matrix: Array, gammas: Array) -> Array:

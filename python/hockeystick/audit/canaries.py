@@ -46,6 +46,7 @@ def canary_direction(features: ArrayLike) -> Array:
     if records.ndim != 2 or 0 in records.shape or not np.isfinite(records).all():
         msg = f"features must be finite and of shape (num_records, dimension), not of shape {records.shape}"
         raise ValueError(msg)
+    records = _near_one(records)
     direction = np.linalg.eigh(records.T @ records)[1][:, 0]  # eigenvalues ascend
     return np.asarray(direction * math.copysign(1.0, direction[np.argmax(np.abs(direction))]))
 
@@ -94,7 +95,7 @@ def canary_pair(
     >>> print(record, neighbour)
     [0.  1.5] [-0.  -1.5]
     """
-    vector = real("direction", direction)
+    vector = _near_one(real("direction", direction))
     length = float(np.linalg.norm(vector))
     if vector.ndim != 1 or not 0 < length < math.inf:
         msg = f"direction must be a finite vector of positive length, not {shown(direction)}"
@@ -110,6 +111,13 @@ def canary_pair(
         size = _logistic_size(clip_norm, reach)
     record = np.asarray(size * (vector / length))
     return record, -record
+
+
+def _near_one(array: Array) -> Array:
+    """Return an array in units of a power of two in which its largest entry is about 1, so that squares neither overflow nor all underflow."""
+    power = math.frexp(float(np.abs(array).max(initial=0.0)))[1]
+    with np.errstate(under="ignore"):
+        return np.ldexp(array, -power)
 
 
 def _logistic_size(clip_norm: float, reach: float) -> float:

@@ -92,13 +92,16 @@ class ThresholdTest(NamedTuple):
     """Call a run "in" where its score `rule` threshold."""
 
     rule: Rule
-    threshold: float
+    threshold: Any  # a number, or an array of those of several tests
 
     def apply(self, runs_in: Array, runs_out: Array) -> Counts:
         """Return how often the test says "in"; scores that are equal are called the same."""
-        called = [x >= self.threshold if self.rule == ">=" else x <= self.threshold for x in (runs_in, runs_out)]
-        hits = [int(np.count_nonzero(x)) for x in called]
-        return Counts(hits[0], runs_in.size, hits[1], runs_out.size)
+        return Counts(self._hits(np.sort(runs_in)), runs_in.size, self._hits(np.sort(runs_out)), runs_out.size)
+
+    def _hits(self, ordered: Array) -> Any:
+        if self.rule == ">=":
+            return ordered.size - np.searchsorted(ordered, self.threshold, "left")
+        return np.searchsorted(ordered, self.threshold, "right")
 
 
 def put_to_test(
@@ -130,18 +133,11 @@ def _choose(runs_in: Array, runs_out: Array, bound: Callable[[Counts], Array]) -
     best: tuple[float, ThresholdTest] = (-np.inf, ThresholdTest(">=", float(candidates[0])))
     rules: tuple[Rule, Rule] = (">=", "<=")
     for rule in rules:
-        hits = [_hits(np.sort(runs), candidates, rule) for runs in (runs_in, runs_out)]
-        bounds = bound(Counts(hits[0], runs_in.size, hits[1], runs_out.size))
+        bounds = bound(ThresholdTest(rule, candidates).apply(runs_in, runs_out))
         winner = int(np.argmax(bounds))
         if bounds[winner] > best[0]:
             best = float(bounds[winner]), ThresholdTest(rule, float(candidates[winner]))
     return best[1]
-
-
-def _hits(ordered: Array, thresholds: Array, rule: Rule) -> Array:
-    if rule == ">=":
-        return np.asarray(ordered.size - np.searchsorted(ordered, thresholds, "left"), dtype=np.float64)
-    return np.asarray(np.searchsorted(ordered, thresholds, "right"), dtype=np.float64)
 
 
 def _candidates(scores: Array) -> Array:
@@ -279,7 +275,7 @@ def evaluate(
     else:
         epsilon = max(0.0, float(bound(counts)))
         epsilon = float(gdp_epsilon(epsilon, delta)) if method == "gdp" else epsilon
-    return Evidence(epsilon, delta, float(confidence), method, *test, *counts)
+    return Evidence(epsilon, delta, float(confidence), method, *test, *map(int, counts))
 
 
 def epsilon_lower_bound(

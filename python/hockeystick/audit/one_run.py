@@ -88,9 +88,10 @@ def binomial_rejects(guesses: Guesses, epsilon: float, delta: float, failure: fl
     below = np.arange(right - 1, -1, -1)
     log_choices = functions.gammaln(made + 1) - functions.gammaln(below + 1) - functions.gammaln(made - below + 1)
     log_odds = below * math.log(rate) - (made - below) * (epsilon + math.log1p(math.exp(-epsilon)))
-    masses = np.exp(log_choices + log_odds)
     missing = np.arange(1.0, right + 1)
-    spent = np.cumsum(missing * masses)
+    with np.errstate(under="ignore"):
+        masses = np.exp(log_choices + log_odds)
+        spent = np.cumsum(missing * masses)
     budget = canaries * delta
     paid = int(np.searchsorted(spent, budget, "right"))
     gained = float(masses[:paid].sum())

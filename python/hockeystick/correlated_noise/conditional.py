@@ -50,6 +50,7 @@ from hockeystick._checks import Array, at_most, positive_scalar, probability_sca
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, UNIT, UP
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
+from hockeystick.correlated_noise.balls_in_bins import in_noise
 from hockeystick.correlated_noise.sensitivity import first_coefficients, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Dominating, MixtureOfGaussians
 
@@ -78,9 +79,8 @@ def sum_law(distances: Array, probabilities: Array, cell: float) -> Array:
 def largest_tails(laws: Iterable[Array]) -> Array:
     """Return the law whose tail probabilities are the largest of those of all laws."""
     tails = [np.cumsum(law[::-1])[::-1] for law in laws]
-    most = np.zeros(max(map(len, tails)))
-    for tail in tails:
-        most[: len(tail)] = np.maximum(most[: len(tail)], tail)
+    longest = max(map(len, tails))
+    most = np.max([np.pad(tail, (0, longest - len(tail))) for tail in tails], axis=0)
     law: Array = most - np.append(most[1:], 0.0)
     return law
 
@@ -97,10 +97,8 @@ def mixture(law: Array, cell: float) -> MixtureOfGaussians:
         places = places[np.append(first[1:], places.size) - 1]
     masses = masses * (1.0 + (CELLS + 64) * UNIT)
     rest = 1.0 - math.fsum(masses)
-    for i in range(
-        masses.size
-    ):  # what was rounded up comes off the smallest sensitivities, if 0 is too unlikely to give it
-        if rest >= 0:
+    for i in range(masses.size):
+        if rest >= 0:  # else what was rounded up comes off the smallest sensitivities: 0 is too unlikely to give it
             break
         rest, masses[i] = min(0.0, rest + masses[i]), max(0.0, masses[i] + rest)
     shifts = np.maximum(places * cell * (1.0 + 4 * UNIT), LEAST_SHIFT)
@@ -144,13 +142,13 @@ def posterior_bounds(products: Array, squares: Array, rate: float, failure: floa
 def _exceeded(shifts: Array, rate: float, failure: float) -> Array:
     """Return an x for each row at which the inequality holds; infinity if none was found."""
     high = 2.0 * shifts.sum(axis=1) + 2.0 * math.sqrt(-2.0 * math.log(failure)) + 2.0
-    high = np.where(_log_exceeds(high, shifts, rate) <= math.log(failure), high, np.inf)
-    low, reached = np.zeros_like(high), np.where(np.isinf(high), 0.0, high)
+    found = _log_exceeds(high, shifts, rate) <= math.log(failure)
+    low = np.zeros_like(high)
     for _ in range(HALVINGS):
-        middle = 0.5 * (low + reached)
+        middle = 0.5 * (low + high)
         good = _log_exceeds(middle, shifts, rate) <= math.log(failure)
-        low, reached = np.where(good, low, middle), np.where(good, middle, reached)
-    return np.where(np.isinf(high), high, reached)
+        low, high = np.where(good, low, middle), np.where(good, middle, high)
+    return np.where(found, high, np.inf)
 
 
 def _log_exceeds(x: Array, shifts: Array, rate: float) -> Array:
@@ -316,10 +314,11 @@ def conditional_composition(
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     failure = scalar("failure", failure, lambda x: 0 < x < 1, "lie in (0, 1)")
-    shifts = np.abs(array) / noise_multiplier * UP
-    if num_steps is None:
-        return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
-    return Conditioned(_toeplitz_steps(shifts, steps, rate, failure), failure, rate)
+    shifts = in_noise(np.abs(array), noise_multiplier) * UP
+    with np.errstate(under="ignore"):
+        if num_steps is None:
+            return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
+        return Conditioned(_toeplitz_steps(shifts, steps, rate, failure), failure, rate)
 
 
 def _toeplitz_steps(

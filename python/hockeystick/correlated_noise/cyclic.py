@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hockeystick._checks import Array, count_scalar, positive_scalar, probability_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UNIT, UP
+from hockeystick.correlated_noise.balls_in_bins import LEAST_ENTRY
 from hockeystick.correlated_noise.sensitivity import (
     Participation,
     first_coefficients,
@@ -78,14 +79,8 @@ def cyclic_poisson(
     """
     rate = probability_scalar("sampling_rate", sampling_rate)
     drawn = f"from the part whose turn it is each record is drawn with probability {rate!r}, independently of all else, afresh and in secret"
-    return part_steps(
-        strategy,
-        num_steps,
-        separation,
-        noise_multiplier,
-        sampled=lambda noise: PoissonSampled(noise, rate),
-        takes_part=drawn,
-    )
+    bands = banded(strategy, num_steps, separation, noise_multiplier)
+    return _part_steps(bands, lambda noise: PoissonSampled(noise, rate), drawn)
 
 
 def cyclic_truncated_poisson(
@@ -164,40 +159,28 @@ def cyclic_truncated_poisson(
     def truncated(noise: Gaussian) -> TruncatedPoissonSampled:
         return TruncatedPoissonSampled(noise, part_size, sampling_rate, max_batch_size, zeroed_out)
 
-    return part_steps(
-        strategy,
-        num_steps,
-        separation,
-        noise_multiplier,
-        sampled=truncated,
-        takes_part=drawn,
-        zeroed_out=zeroed_out,
-    )
+    bands = banded(strategy, num_steps, separation, noise_multiplier)
+    return _part_steps(bands, truncated, drawn, zeroed_out=zeroed_out)
 
 
-def part_steps(
-    strategy: ArrayLike,
-    num_steps: int,
-    separation: int,
-    noise_multiplier: float,
-    *,
-    sampled: Callable[[Gaussian], Mechanism],
-    takes_part: str,
-    zeroed_out: bool = False,
+def _part_steps(
+    bands: Banded, sampled: Callable[[Gaussian], Mechanism], takes_part: str, *, zeroed_out: bool = False
 ) -> tuple[Dominating, int]:
     """Return what dominates the samples of parts in turn, and how often: the i-th longest column of any part, for each i; attained is one part's."""
-    array, steps, apart, noise = banded(strategy, num_steps, separation, noise_multiplier)
-    squares = np.square(array / (scale := float(np.abs(array).max())))
+    array, steps, apart, noise = bands
     rows = np.minimum(len(array), steps - np.arange(steps))  # of each column of coefficients
-    lengths = np.sqrt(squares.sum(axis=0) if array.ndim == 2 else np.cumsum(squares)[rows - 1])
-    turns = np.pad(lengths, (0, -steps % apart)).reshape(-1, apart)  # a column a part
-    turns = np.sort(turns, axis=0)[::-1]
     rounding = (len(array) + 16) * UNIT
-    above, below = turns.max(axis=1), turns[:, int(np.square(turns).sum(axis=0).argmax())]
+    with np.errstate(under="ignore"):
+        squares = np.square(array / (scale := float(np.abs(array).max())))
+        lengths = np.sqrt(squares.sum(axis=0) if array.ndim == 2 else np.cumsum(squares)[rows - 1])
+        turns = np.pad(lengths, (0, -steps % apart)).reshape(-1, apart)  # a column a part
+        turns = np.sort(turns, axis=0)[::-1]
+        above, below = turns.max(axis=1), turns[:, int(np.square(turns).sum(axis=0).argmax())]
     upper = _releases(above * (1.0 + rounding), scale * UP / noise, -1, sampled)
     lower = _releases(below * (1.0 - rounding), scale * DOWN / noise, 1, sampled)
     once = len(upper) > 1 or [count for _, count in upper] != [count for _, count in lower]
-    mechanism, attained = (Composed(some) if once else some[0][0] for some in (upper, lower))
+    mechanism = Composed(upper) if once else upper[0][0]
+    attained = (Composed(lower) if once else lower[0][0]) if lower else None
     takes_part = f"the steps of its part, one of {apart} in turn; the parts of others do not depend on it; {takes_part}"
     whole = matrix_mechanism(mechanism, attained, takes_part=takes_part, zeroed_out=zeroed_out)
     return whole, 1 if once else upper[0][1]
@@ -210,24 +193,32 @@ def _releases(
     kinds = np.split(lengths, np.flatnonzero(np.diff(lengths) < -SAME_LENGTH * lengths[:-1]) + 1)
     size = -(-len(kinds) // MAX_KINDS)
     merged = [np.concatenate(kinds[first : first + size]) for first in range(0, len(kinds), size)]
-    shifts = [(factor * (group[0] if ends < 0 else group[-1]), len(group)) for group in merged]
-    return [(sampled(Gaussian(1.0 / shift * (1.0 + ends * 2 * UNIT))), count) for shift, count in shifts if shift > 0.0]
+    shifts = [(factor * (group[0] if ends < 0 else group[-1]), group) for group in merged if group[0] > 0.0]
+    kept = [(max(shift, LEAST_ENTRY), len(group)) for shift, group in shifts if ends < 0 or shift >= LEAST_ENTRY]
+    return [(sampled(Gaussian(1.0 / shift * (1.0 + ends * 2 * UNIT))), count) for shift, count in kept]
 
 
-def largest_column(
-    strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float
-) -> tuple[Gaussian, int]:
-    """Return the release of the largest column of a banded matrix, and the most columns of one part."""
-    array, num_steps, separation, noise = banded(strategy, num_steps, separation, noise_multiplier)
-    form = num_steps if array.ndim == 1 else None
-    upper = matrix_sensitivity(array, num_steps=form, participation="single").upper
-    return Gaussian(math.nextafter(noise / upper, 0.0)), -(-num_steps // separation)
+class Banded(NamedTuple):
+    """Arguments that were checked: a lower triangular matrix or coefficients of at most `separation` bands."""
+
+    array: Array
+    num_steps: int
+    separation: int
+    noise_multiplier: float
+
+    def bands(self) -> int:
+        """Return how many bands there are, or how many coefficients to the last that is not 0."""
+        return 1 + int(_rows_below(self.array)[self.array != 0].max())
+
+    def largest_column(self) -> Gaussian:
+        """Return the release of the largest column."""
+        form = self.num_steps if self.array.ndim == 1 else None
+        upper = matrix_sensitivity(self.array, num_steps=form, participation="single").upper
+        return Gaussian(math.nextafter(self.noise_multiplier / upper, 0.0))
 
 
-def banded(
-    strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float
-) -> tuple[Array, int, int, float]:
-    """Return the arguments, checked: a lower triangular matrix or coefficients of at most `separation` bands."""
+def banded(strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float) -> Banded:
+    """Check the arguments."""
     array = strategy_array(strategy)
     num_steps = count_scalar("num_steps", num_steps)
     separation = count_scalar("separation", separation)
@@ -240,13 +231,7 @@ def banded(
         msg = f"strategy must be lower triangular with at most {separation} bands, the separation"
         raise ValueError(msg)
     array = first_coefficients(array, num_steps) if array.ndim == 1 else array
-    return array, num_steps, separation, noise_multiplier
-
-
-def number_of_bands(strategy: ArrayLike) -> int:
-    """Return how many bands a lower triangular matrix has, or how many coefficients to the last that is not 0."""
-    array = strategy_array(strategy)
-    return 1 + int(_rows_below(array)[array != 0].max(initial=0))
+    return Banded(array, num_steps, separation, noise_multiplier)
 
 
 def _rows_below(array: Array) -> NDArray[np.int64]:

@@ -71,7 +71,8 @@ class Sampling:
 
         The sampler is given how many to draw, and whether from P; `numbers` is how many numbers it holds for one of them.
         """
-        found = [self._interval(self._draws(log_ratios, numbers, removed)) for removed in (True, False)]
+        with np.errstate(under="ignore"):
+            found = [self._interval(self._draws(log_ratios, numbers, removed)) for removed in (True, False)]
         largest = max(found, key=lambda each: each.mean)
         return DeltaEstimate(largest.mean, max(each.lower for each in found), max(each.upper for each in found))
 

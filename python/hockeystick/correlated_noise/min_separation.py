@@ -41,7 +41,7 @@ from hockeystick._statements import Format
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.privacy_curve import Curve
 from hockeystick.accounting.statement import Guaranteed, stated
-from hockeystick.correlated_noise.cyclic import largest_column, number_of_bands
+from hockeystick.correlated_noise.cyclic import banded
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism
 from hockeystick.correlated_noise.thinning import Thinning
 from hockeystick.mechanisms import Gaussian, PoissonSampled
@@ -73,7 +73,8 @@ class CandidateSteps(NamedTuple):
     def delta(self, eps: float) -> float:
         """Return the mean of delta over the number of steps, rounded up."""
         deltas = np.maximum.accumulate(core.dpsgd_delta(self._cells(self.counts, eps), thread_count(None)))
-        total = float(np.dot(self.chances, np.diff(deltas, prepend=0.0)))
+        with np.errstate(under="ignore"):
+            total = float(np.dot(self.chances, np.diff(deltas, prepend=0.0)))
         return min(1.0, total * (1.0 + LONG_SUM))
 
     def max_epsilon(self, delta: float) -> float:
@@ -240,15 +241,15 @@ def min_separated_poisson(
     at_most("num_steps", steps, "the largest supported", MAX_STEPS)
     rate = probability_scalar("sampling_rate", sampling_rate)
     warm_start = boolean_scalar("warm_start", warm_start)
-    column, most = largest_column(strategy, steps, separation, noise_multiplier)
-    separation = count_scalar("separation", separation)
+    matrix = banded(strategy, steps, separation, noise_multiplier)
+    column, bands, separation = matrix.largest_column(), matrix.bands(), matrix.separation
     start = " from a random step of its own on" if warm_start else ""
     drawn = f"each step{start} with probability {rate!r}, by a secret coin of its own, but not in the {separation - 1} steps after one that it was in"
     premises = matrix_mechanism(column, takes_part=drawn).premises()
     if rate == 0.0:
+        most = -(-steps // separation)
         return MinSeparated((CandidateSteps(column.noise_multiplier, 0.0, (most,), (1.0,)),), premises)
     thinnings = [Thinning.of_batches(rate, separation, steps, warm_start=warm_start)]
-    bands = number_of_bands(strategy)
     second = second_rate(rate, bands) if bands < separation else 1.0
     if second < 1.0:
         thinnings.append(Thinning.of_batches(second, bands, steps, warm_start=False))

@@ -94,16 +94,54 @@ def pattern_of(participation: Participation, separation: int | None, most: int |
 MAX_WORK = 4e9  # some ten seconds, and half a gigabyte for a dense matrix
 
 
-class Ends(NamedTuple):
-    """Both ends of the sensitivity, and a pattern that attains the lower one."""
+class Sensitivity(NamedTuple):
+    """How far one record moves C x, over the clip norm.
+
+    Attributes
+    ----------
+    lower : float
+        How far it does with equal updates in `steps`, rounding included.
+    upper : float
+        How far it can at most, rounding included. Where the ends agree to rounding this is the exact value.
+    steps : tuple of int
+        Steps, from 0, of a record that attains `lower`.
+    method : str
+        How the upper end was found.
+    participation : str
+        Which steps a record is in, in words.
+    """
 
     lower: float
     upper: float
-    steps: NDArray[np.int64]
+    steps: tuple[int, ...]
     method: str
+    participation: str = "steps of the pattern that the sensitivity is for"
+
+    def mechanism(self, noise_multiplier: float) -> Dominating:
+        """Return what the whole training releases about one record.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the entries of z over the clip norm, positive and finite.
+
+        Returns
+        -------
+        Dominating
+            To be composed once. At most Gaussian noise of `noise_multiplier` over `upper`, rounded down; attained by that over `lower`.
+
+        Raises
+        ------
+        ValueError
+            If noise_multiplier is outside its domain.
+        """
+        noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
+        attained = Gaussian(math.nextafter(noise_multiplier / self.lower, math.inf)) if self.lower > 0.0 else None
+        noise = Gaussian(math.nextafter(noise_multiplier / self.upper, 0.0))
+        return matrix_mechanism(noise, attained, takes_part=self.participation, zeroed_out=True, grouped=True)
 
 
-def dense(strategy: Array, pattern: Pattern) -> Ends:
+def dense(strategy: Array, pattern: Pattern) -> Sensitivity:
     """Return the sensitivity of a matrix whose columns are the steps."""
     rows, num_steps = strategy.shape
     picks = pattern.most if pattern.limits(num_steps) else 1
@@ -120,8 +158,8 @@ def dense(strategy: Array, pattern: Pattern) -> Ends:
     lengths = [float(np.linalg.norm(scaled[:, steps].sum(axis=1))) for steps in candidates]
     best = int(np.argmax(lengths))
     upper = _root_up(square, rows + 2 * num_steps)
-    lower = _lower(lengths[best], upper, rows, len(candidates[best]), cancels=bool((scaled < 0).any()))
-    return Ends(lower * scale * DOWN, _times_up(upper, scale), candidates[best], method)
+    cancels = bool((scaled < 0).any())
+    return _of_ends(lengths[best], upper, scale, candidates[best], method, rows=rows, cancels=cancels)
 
 
 def _cyclic(gram: Array, pattern: Pattern) -> tuple[float, list[NDArray[np.int64]], str]:
@@ -187,10 +225,7 @@ def _largest_pattern(weights: Array, apart: int, most: int) -> NDArray[np.int64]
 
 def _by_position(gram: Array, pattern: Pattern) -> float:
     num_steps, (_, apart, most) = len(gram), pattern
-    later = np.arange(num_steps)
-    by_gap = np.zeros((num_steps, num_steps))  # at [gap, later]
-    for gap in range(num_steps):
-        by_gap[gap, gap:] = gram[later[gap:] - gap, later[gap:]]
+    by_gap = np.array([np.pad(np.diagonal(gram, gap), (gap, 0)) for gap in range(num_steps)])  # at [gap, later]
     alone = np.maximum.accumulate(by_gap[0, ::-1])[::-1]
     largest = np.maximum.accumulate(np.maximum.accumulate(by_gap[::-1, ::-1], axis=0), axis=1)[::-1, ::-1]
     steps = pattern.earliest()
@@ -198,7 +233,7 @@ def _by_position(gram: Array, pattern: Pattern) -> float:
     return float(alone[steps].sum()) + 2 * math.fsum(pairs)
 
 
-def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
+def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Sensitivity:
     """Return the sensitivity of the lower triangular matrix with these coefficients on its diagonals."""
     coefficients = first_coefficients(coefficients, num_steps)
     bands, (_, apart, most) = len(coefficients), pattern
@@ -216,8 +251,8 @@ def toeplitz(coefficients: Array, num_steps: int, pattern: Pattern) -> Ends:
     method = (
         "longest column" if most == 1 else "orthogonal columns" if bands <= apart else "largest products by position"
     )
-    lower = _lower(float(np.linalg.norm(moved)), upper, num_steps, len(steps), cancels=bool((c < 0).any()))
-    return Ends(lower * scale * DOWN, _times_up(upper, scale), steps, method)
+    length, cancels = float(np.linalg.norm(moved)), bool((c < 0).any())
+    return _of_ends(length, upper, scale, steps, method, rows=num_steps, cancels=cancels)
 
 
 def _products_by_position(c: Array, num_steps: int, pattern: Pattern) -> float:
@@ -243,14 +278,13 @@ def _root_up(square: float, additions: int) -> float:
     return math.sqrt(square * (1 + (additions + 16) * UNIT)) * (1 + UNIT)
 
 
-def _lower(length: float, upper: float, rows: int, columns: int, *, cancels: bool) -> float:
-    """Return the computed length of a sum of columns, below the rounding of its entries and their squares."""
-    rounding = (rows + columns + 16) * UNIT * (columns * upper if cancels else length)
-    return max(0.0, min(length - rounding, upper))
-
-
-def _times_up(upper: float, scale: float) -> float:
-    return math.nextafter(upper * scale, math.inf)
+def _of_ends(
+    length: float, upper: float, scale: float, steps: NDArray[np.int64], method: str, *, rows: int, cancels: bool
+) -> Sensitivity:
+    """Return both ends in units of the scale: the computed length of a sum of columns is taken below the rounding of its entries and squares."""
+    rounding = (rows + len(steps) + 16) * UNIT * (len(steps) * upper if cancels else length)
+    lower = max(0.0, min(length - rounding, upper))
+    return Sensitivity(lower * scale * DOWN, math.nextafter(upper * scale, math.inf), tuple(steps.tolist()), method)
 
 
 def limit_work(work: float) -> None:
@@ -263,11 +297,11 @@ def limit_work(work: float) -> None:
 MAX_STEPS = 2**22  # some 100 MB
 
 
-def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
+def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Sensitivity:
     """Return the sensitivity of tree aggregation."""
     if pattern.most == 1:  # the first step is in the first node of every level
         levels = math.sqrt(num_steps.bit_length())
-        return Ends(levels * DOWN, levels * (1 + UNIT), np.zeros(1, np.int64), "levels")
+        return Sensitivity(levels * DOWN, levels * (1 + UNIT), (0,), "levels")
     if num_steps > MAX_STEPS:
         msg = f"num_steps must be at most {MAX_STEPS}, not {num_steps}; use restarts"
         raise ValueError(msg)
@@ -280,7 +314,7 @@ def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Ends:
         lower = _square(num_steps, steps, prefixes_only=prefixes_only)
     upper = lower if pattern.cyclic else _separated_bound(num_steps, pattern, prefixes_only=prefixes_only)
     method = "all patterns" if pattern.cyclic else "largest counts by level"
-    return Ends(math.sqrt(lower) * DOWN, math.sqrt(upper) * (1 + UNIT), steps, method)
+    return Sensitivity(math.sqrt(lower) * DOWN, math.sqrt(upper) * (1 + UNIT), tuple(steps.tolist()), method)
 
 
 def cyclic_squares(num_steps: int, period: int, *, prefixes_only: bool) -> NDArray[np.int64]:
@@ -324,53 +358,6 @@ def _separated_bound(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -
         nodes = ((num_steps >> level) + 1) // 2 if prefixes_only else num_steps >> level
         total += nodes * most**2 if full >= nodes else full * most**2 + rest**2
     return total
-
-
-class Sensitivity(NamedTuple):
-    """How far one record moves C x, over the clip norm.
-
-    Attributes
-    ----------
-    lower : float
-        How far it does with equal updates in `steps`, rounding included.
-    upper : float
-        How far it can at most, rounding included. Where the ends agree to rounding this is the exact value.
-    steps : tuple of int
-        Steps, from 0, of a record that attains `lower`.
-    method : str
-        How the upper end was found.
-    participation : str
-        Which steps a record is in, in words.
-    """
-
-    lower: float
-    upper: float
-    steps: tuple[int, ...]
-    method: str
-    participation: str = "steps of the pattern that the sensitivity is for"
-
-    def mechanism(self, noise_multiplier: float) -> Dominating:
-        """Return what the whole training releases about one record.
-
-        Parameters
-        ----------
-        noise_multiplier : float
-            Standard deviation of the entries of z over the clip norm, positive and finite.
-
-        Returns
-        -------
-        Dominating
-            To be composed once. At most Gaussian noise of `noise_multiplier` over `upper`, rounded down; attained by that over `lower`.
-
-        Raises
-        ------
-        ValueError
-            If noise_multiplier is outside its domain.
-        """
-        noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-        attained = Gaussian(math.nextafter(noise_multiplier / self.lower, math.inf)) if self.lower > 0.0 else None
-        noise = Gaussian(math.nextafter(noise_multiplier / self.upper, 0.0))
-        return matrix_mechanism(noise, attained, takes_part=self.participation, zeroed_out=True, grouped=True)
 
 
 def matrix_mechanism(
@@ -443,8 +430,9 @@ def matrix_sensitivity(
     """
     array, steps = strategy_of_steps(strategy, num_steps)
     pattern = pattern_of(participation, separation, max_participations, steps)
-    found = dense(array, pattern) if num_steps is None else toeplitz(array, steps, pattern)
-    return _sensitivity(found, pattern.words(steps))
+    with np.errstate(under="ignore"):
+        found = dense(array, pattern) if num_steps is None else toeplitz(array, steps, pattern)
+    return found._replace(participation=pattern.words(steps))
 
 
 def tree_sensitivity(
@@ -501,7 +489,8 @@ def tree_sensitivity(
     num_steps = count_scalar("num_steps", num_steps)
     pattern = pattern_of(participation, separation, max_participations, num_steps)
     nodes = choice("nodes", nodes, ("all", "prefix"))
-    return _sensitivity(tree(num_steps, pattern, prefixes_only=nodes == "prefix"), pattern.words(num_steps))
+    found = tree(num_steps, pattern, prefixes_only=nodes == "prefix")
+    return found._replace(participation=pattern.words(num_steps))
 
 
 def strategy_array(strategy: ArrayLike, name: str = "strategy") -> Array:
@@ -529,7 +518,3 @@ def strategy_of_steps(strategy: ArrayLike, num_steps: int | None, name: str = "s
         msg = f"{name} of shape {array.shape} {what}"
         raise ValueError(msg)
     return array, array.shape[1] if num_steps is None else count_scalar("num_steps", num_steps)
-
-
-def _sensitivity(found: Ends, participation: str) -> Sensitivity:
-    return Sensitivity(found.lower, found.upper, tuple(found.steps.tolist()), found.method, participation)

@@ -146,7 +146,7 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     at_most("num_steps", num_steps, "the largest supported", 2.0**24)
     coefficients = np.zeros(num_steps)
     coefficients[0] = 1.0
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         for rate, scale in zip(rates, read, strict=True):
             coefficients[1:] += scale * rate ** np.arange(num_steps - 1, dtype=np.float64)
         coefficients[1:] *= 1.0 + (len(rates) + 8) * UNIT
@@ -298,15 +298,12 @@ def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> 
     strategy, error = _inverted(inverse, num_steps)
     # C = A + R C, and each entry of R C is at most r times a column of C, whose norm is at most that of A's over 1 - r.
     largest = float(np.abs(strategy).max())  # the squares of a norm must not underflow
-    columns = np.linalg.norm(strategy / largest, axis=0) * largest
-    off = error / (1.0 - error) * columns * (1.0 + (strategy.shape[0] + 16) * UNIT)
-    sizes = (np.abs(strategy) + off) * UP
-    return np.where(np.tri(*sizes.shape), sizes, 0.0) if _is_lower(inverse) else sizes
-
-
-def _is_lower(inverse: ArrayLike) -> bool:
-    array = np.asarray(inverse)
-    return array.ndim == 2 and not np.triu(array, 1).any()
+    with np.errstate(under="ignore"):
+        columns = np.linalg.norm(strategy / largest, axis=0) * largest
+        off = error / (1.0 - error) * columns * (1.0 + (strategy.shape[0] + 16) * UNIT)
+        sizes = (np.abs(strategy) + off) * UP
+    is_lower = sizes.ndim == 2 and not np.triu(inverse, 1).any()
+    return np.tril(sizes) if is_lower else sizes
 
 
 def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
@@ -315,8 +312,16 @@ def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
     if array.ndim == 2 and array.shape[0] != array.shape[1]:
         msg = f"inverse of shape {array.shape} must be square"
         raise ValueError(msg)
+    if num_steps is not None and array[0] == 0:
+        msg = "inverse must have a first coefficient that is not 0, not 0.0: it is singular"
+        raise ValueError(msg)
+    array = array[:steps]
+    power = math.frexp(float(np.abs(array).max()))[1]
+    # Scaling is exact, and what underflows is far below the rounding next to a largest entry in [1/2, 1).
     with np.errstate(all="ignore"):  # what overflows is refused by the size of its error
-        strategy, error = _matrix(array) if num_steps is None else _coefficients(array, steps)
+        scaled = np.ldexp(array, -power)
+        strategy, error = _matrix(scaled) if num_steps is None else _coefficients(scaled, steps)
+        strategy = np.ldexp(strategy, -power)
     if not error <= LARGEST_ERROR:
         msg = f"inverse must be well-conditioned: what it inverts to is not known to {LARGEST_ERROR:g}, but to {error:.1e}"
         raise ValueError(msg)
@@ -327,36 +332,25 @@ def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
 
 
 def _coefficients(inverse: Array, num_steps: int) -> tuple[Array, float]:
-    if inverse[0] == 0:
-        msg = "inverse must have a first coefficient that is not 0, not 0.0: it is singular"
-        raise ValueError(msg)
-    inverse = inverse[:num_steps]
     bands = len(inverse)
     limit_work(bands * num_steps + 1000 * num_steps)
-    power = math.frexp(float(np.abs(inverse).max()))[1]
-    scaled = np.ldexp(
-        inverse, -power
-    )  # exact, and what underflows is far below the rounding next to a largest one in [1/2, 1)
-    backwards = -scaled[:0:-1].copy()
+    backwards = -inverse[:0:-1].copy()
     solution = np.zeros(bands - 1 + num_steps)  # with zeros before the first step
-    solution[bands - 1] = 1.0 / scaled[0]
+    solution[bands - 1] = 1.0 / inverse[0]
     for step in range(1, num_steps):
-        solution[step + bands - 1] = backwards @ solution[step : step + bands - 1] / scaled[0]
+        solution[step + bands - 1] = backwards @ solution[step : step + bands - 1] / inverse[0]
     strategy = solution[bands - 1 :]
-    error = (bands + 8) * UNIT * float(np.abs(scaled).sum() * np.abs(strategy).sum())
-    return np.ldexp(strategy, -power), error
+    return strategy, (bands + 8) * UNIT * float(np.abs(inverse).sum() * np.abs(strategy).sum())
 
 
 def _matrix(inverse: Array) -> tuple[Array, float]:
     num_steps = len(inverse)
     limit_work(4 * num_steps**3)
-    power = math.frexp(float(np.abs(inverse).max()))[1]
-    scaled = np.ldexp(inverse, -power)
     try:
-        strategy = np.linalg.inv(scaled)
+        strategy = np.linalg.inv(inverse)
     except np.linalg.LinAlgError:
         msg = "inverse must be invertible: it is singular"
         raise ValueError(msg) from None
-    residual = np.eye(num_steps) - strategy @ scaled
-    rounding = (num_steps + 8) * UNIT * float(np.linalg.norm(np.abs(strategy) @ np.abs(scaled)))
-    return np.ldexp(strategy, -power), (float(np.linalg.norm(residual)) + rounding) * UP
+    residual = np.eye(num_steps) - strategy @ inverse
+    rounding = (num_steps + 8) * UNIT * float(np.linalg.norm(np.abs(strategy) @ np.abs(inverse)))
+    return np.asarray(strategy, np.float64), (float(np.linalg.norm(residual)) + rounding) * UP

@@ -28,13 +28,14 @@ SETTINGS: dict[str, Any] = {"clip_norm": 1.0, "learning_rate": 0.1}
 _LOGGER = logging.getLogger(__name__)
 
 
-def clients(count: int) -> tuple[simulate.Problem, simulate.Problem]:
-    """Return the first of a hundred heterogeneous clients, and test records."""
-    every, test = simulate.load("digits", num_silos=100, concentration=0.1, seed=1)
+def clients(count: int, hidden: int = 0) -> tuple[simulate.Problem, simulate.Problem]:
+    """Return the first of a hundred heterogeneous clients, and test records; with hidden units for a network."""
+    every, test = simulate.load("digits", num_silos=100, concentration=0.1, seed=1, hidden=hidden)
     sizes = (every.sizes or ())[:count]
     used = sum(sizes)
-    features, labels = every.data.features[:used], every.data.labels[:used]
-    return simulate.Problem("softmax", features, labels, sizes, num_classes=10, feature_bound=1.0), test
+    settings: dict[str, Any] = {"num_classes": 10, "hidden": hidden, "feature_bound": 1.0}
+    data = every.data.features[:used], every.data.labels[:used]
+    return simulate.Problem(every.loss, *data, sizes, **settings), test
 
 
 def compute(runs: int = RUNS, steps: int = STEPS) -> Table:

@@ -88,6 +88,7 @@ def draw_theorems(table: Table) -> Figure:
 
 TABLE_1_ROUNDS = np.unique(np.geomspace(1, 1000, 31).round()).astype(int)
 TABLE_1: dict[str, Any] = {
+    "rounds": TABLE_1_ROUNDS,
     "local_steps": 100,
     "num_clients": 4,
     "clip_norm": 0.01,
@@ -96,19 +97,13 @@ TABLE_1: dict[str, Any] = {
     "learning_rate": 1.0,
 }
 TABLE_1_PROX = 0.5
-CONSTANTS_OF_TABLE_1: dict[str, dict[str, Any]] = {  # schedule and the constants of the printed form
-    "constant": {},
-    "cyclic": {"c": 1.3},
-    "stagewise": {},
-    "continuous": {"z": 1.5},
+ROWS_OF_TABLE_1: dict[str, tuple[str, dict[str, Any]]] = {  # schedule and the constants of the printed form
+    "C: Theorem 12(a)": ("constant", {}),
+    "CD: Theorem 12(b)": ("cyclic", {"c": 1.3}),
+    "SD: Theorem 12(c)": ("stagewise", {}),
+    "ID: Theorem 12(d)": ("continuous", {"z": 1.5}),
+    "FedProx: Theorem 15": ("FedProx", {}),
 }
-THEOREMS_OF_TABLE_1 = (
-    "C: Theorem 12(a)",
-    "CD: Theorem 12(b)",
-    "SD: Theorem 12(c)",
-    "ID: Theorem 12(d)",
-    "FedProx: Theorem 15",
-)
 
 
 def compute_table_1() -> Table:
@@ -120,23 +115,23 @@ def compute_table_1() -> Table:
     paper leaves open are c = 1.3 (cyclic) and z = 1.5 (continuous). Printed curves below the certified ones, which linear losses attain where the
     step is constant or cyclic, are no guarantees; the stage-wise one is, and is loose.
     """
-    rows: dict[str, tuple[Any, Any]] = {}
-    for schedule, constants in CONSTANTS_OF_TABLE_1.items():
-        cell = TABLE_1 | {"rounds": TABLE_1_ROUNDS, "schedule": schedule}
-        rows[schedule] = quietly(published.fedavg_gdp, **cell, **constants), federated.fedavg_gdp(**cell)
-    cell = TABLE_1 | {"rounds": TABLE_1_ROUNDS, "prox": TABLE_1_PROX}
-    rows["FedProx"] = quietly(published.fedprox_gdp, **cell), federated.fedprox_gdp(**cell)
-    parts = [
-        {"row": row, "theorem": title, "rounds": TABLE_1_ROUNDS, "mu_printed": printed, "mu_certified": certified}
-        for title, (row, (printed, certified)) in zip(THEOREMS_OF_TABLE_1, rows.items(), strict=True)
-    ]
+    parts: list[dict[str, Any]] = []
+    for title, (row, constants) in ROWS_OF_TABLE_1.items():
+        if row == "FedProx":
+            cell = TABLE_1 | {"prox": TABLE_1_PROX}
+            printed, certified = quietly(published.fedprox_gdp, **cell), federated.fedprox_gdp(**cell)
+        else:
+            cell = TABLE_1 | {"schedule": row}
+            printed, certified = quietly(published.fedavg_gdp, **cell, **constants), federated.fedavg_gdp(**cell)
+        values = {"rounds": TABLE_1_ROUNDS, "mu_printed": printed, "mu_certified": certified}
+        parts.append({"row": row, "theorem": title, **values})
     return stacked("Gaussian-DP parameters (Sun, Shen, Tao 2024, Table 1), as printed and as certified", {}, parts)
 
 
 def draw_table_1(table: Table) -> Figure:
     """Draw a panel for each row of the table."""
     figure = style.empty_figure(17.0, 4.0, table.title)
-    panels = figure.subplots(1, len(THEOREMS_OF_TABLE_1), sharey=True)
+    panels = figure.subplots(1, len(ROWS_OF_TABLE_1), sharey=True)
     for axes, (theorem, rows) in zip(panels, table.groups("theorem"), strict=True):
         axes.plot(rows["rounds"], rows["mu_certified"], "-", color=style.COLOURS[0], label="certified")
         axes.plot(rows["rounds"], rows["mu_printed"], "--", color=style.COLOURS[1], label="printed")
@@ -150,11 +145,12 @@ TABLE_3_ROUNDS = np.arange(20)
 TABLE_3_STEPS: dict[str, Any] = {"local_steps": 5, "learning_rate": 0.1}
 TABLE_3_CLIENTS: dict[str, Any] = {"num_clients": 4, "clip_norm": 1.0}
 TABLE_3_SMOOTHNESS, TABLE_3_PROX = 1.0, 4.0
-TABLE_3_CONSTANTS: dict[Schedule, float | None] = {
+TABLE_3_CONSTANTS: dict[Any, float | None] = {  # of the printed entries, by schedule
     "constant": None,
     "cyclic": 1.2,
     "stagewise": None,
     "continuous": 1.5,
+    "FedProx": None,
 }
 
 
@@ -169,35 +165,29 @@ def compute_table_3() -> Table:
     local steps.
     """
     parts: list[dict[str, Any]] = []
-    for schedule, constant in TABLE_3_CONSTANTS.items():
-        row: dict[str, Any] = TABLE_3_STEPS | {"schedule": schedule, "constant": constant}
-        rho = quietly(published.fedavg_model_sensitivity, TABLE_3_ROUNDS, smoothness=TABLE_3_SMOOTHNESS, **row)
-        gamma = quietly(published.fedavg_data_sensitivity, TABLE_3_ROUNDS, **TABLE_3_CLIENTS, **row)
-        sizes = federated.step_sizes(rounds=len(TABLE_3_ROUNDS), schedule=schedule, **TABLE_3_STEPS)
-        parts.append({"row": schedule, **_columns(rho, gamma, sizes, None)})
-    rho = published.fedprox_model_sensitivity(smoothness=TABLE_3_SMOOTHNESS, prox=TABLE_3_PROX)
-    gamma = published.fedprox_data_sensitivity(**TABLE_3_CLIENTS, prox=TABLE_3_PROX)
-    sizes = federated.step_sizes(rounds=len(TABLE_3_ROUNDS), **TABLE_3_STEPS)
-    parts.append({"row": "FedProx", **_columns(rho, gamma, sizes, TABLE_3_PROX)})
+    for row, constant in TABLE_3_CONSTANTS.items():
+        prox = TABLE_3_PROX if row == "FedProx" else None
+        steps: dict[str, Any] = TABLE_3_STEPS | {"schedule": "constant" if prox else row}
+        if prox:
+            rho = published.fedprox_model_sensitivity(smoothness=TABLE_3_SMOOTHNESS, prox=prox)
+            gamma = published.fedprox_data_sensitivity(**TABLE_3_CLIENTS, prox=prox)
+        else:
+            own = steps | {"constant": constant}
+            rho = quietly(published.fedavg_model_sensitivity, TABLE_3_ROUNDS, smoothness=TABLE_3_SMOOTHNESS, **own)
+            gamma = quietly(published.fedavg_data_sensitivity, TABLE_3_ROUNDS, **TABLE_3_CLIENTS, **own)
+        sizes = federated.step_sizes(rounds=len(TABLE_3_ROUNDS), **steps)
+        models = federated.model_sensitivity(sizes, smoothness=TABLE_3_SMOOTHNESS, prox=prox)
+        data = federated.data_sensitivity(sizes, **TABLE_3_CLIENTS, prox=prox)
+        cell = {"row": row, "round": TABLE_3_ROUNDS, "rho_printed": rho, "rho": models}
+        parts.append({**cell, "gamma_printed": gamma, "gamma": data})
     title = "Sensitivity of a round to the model and to the data (Sun, Shen, Tao 2024, Table 3)"
     return stacked(title, dict.fromkeys(("gamma_printed", "gamma"), "norm of the model's parameters"), parts)
-
-
-def _columns(rho: Any, gamma: Any, sizes: Any, prox: float | None) -> dict[str, Any]:
-    """Return the columns of a row: the printed values given, and those of the steps."""
-    return {
-        "round": TABLE_3_ROUNDS,
-        "rho_printed": rho,
-        "rho": federated.model_sensitivity(sizes, smoothness=TABLE_3_SMOOTHNESS, prox=prox),
-        "gamma_printed": gamma,
-        "gamma": federated.data_sensitivity(sizes, **TABLE_3_CLIENTS, prox=prox),
-    }
 
 
 def draw_table_3(table: Table) -> Figure:
     """Draw rho - 1 above and gamma below, a column for each row of the table."""
     figure = style.empty_figure(16.0, 6.5, table.title)
-    panels = figure.subplots(2, len(TABLE_3_CONSTANTS) + 1, sharex=True, sharey="row")
+    panels = figure.subplots(2, len(TABLE_3_CONSTANTS), sharex=True, sharey="row")
     for column, (row, rows) in zip(panels.T, table.groups("row"), strict=True):
         for axes, name, less in zip(column, ("rho", "gamma"), (1.0, 0.0), strict=True):
             axes.plot(rows["round"], rows[name] - less, "-", color=style.COLOURS[0], label="of the steps")

@@ -10,6 +10,7 @@ the domain.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from hockeystick.figures.table import Table, stacked
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 
 SMALLEST_DELTA = 1e-11  # below, the exact value is not resolved
@@ -45,16 +47,14 @@ def unit_process(lipschitz: float, diameter: float) -> dict[str, Any]:
     return UNIT | {"lipschitz": lipschitz, "smoothness": 0.0, "diameter": diameter}
 
 
-def exact(eps: float, later: int, process: dict[str, float]) -> tuple[float, float]:
-    """Return both ends of delta for linear losses, the larger of three directions of the other records' gradient."""
+def exact(eps: Any, later: int, size: float, directions: Iterable[float], **chain: Any) -> NDArray[np.float64]:
+    """Return both ends of delta of a record used once, with gradients of this size, the largest over directions of the others'."""
     ends = []
-    chain: dict[str, Any] = {name: process[name] for name in (*UNIT, "diameter")}
-    for others in (-1.0, 0.0, 1.0):
-        record = np.concatenate([[process["lipschitz"]], np.full(later, others * process["lipschitz"])])
-        other = np.concatenate([[-process["lipschitz"]], record[1:]])
-        delta = last_iterate.chain_delta(eps, gradient_map="linear", record=record, neighbour=other, **chain)
-        ends.append(delta[:2])
-    return max(low for low, _ in ends), max(high for _, high in ends)
+    for others in directions:
+        record = np.concatenate([[size], np.full(later, others * size)])
+        other = np.concatenate([[-size], record[1:]])
+        ends.append(last_iterate.chain_delta(eps, record=record, neighbour=other, **chain)[:2])
+    return np.asarray(np.max(ends, axis=0))
 
 
 def compute_once() -> Table:
@@ -64,10 +64,11 @@ def compute_once() -> Table:
     for noise_std, lipschitz in ((1.0, 0.5), (0.4, 0.4)):
         process = unit_process(lipschitz, 2.0) | {"noise_std": noise_std}
         cell = {"eps": eps, "noise_std": noise_std, "lipschitz": lipschitz, "later": LATER}
+        chain = {name: process[name] for name in (*UNIT, "diameter")} | {"gradient_map": "linear"}
         best = last_iterate.best(eps, index=1, num_records=LATER + 1, **process)
         for name, label in ONCE:
             parts.append({"curve": label, **cell, "delta": best.bounds[name], "delta_upper": best.bounds[name]})
-        low, high = np.array([exact(eps, int(later), process) for later in LATER]).T
+        low, high = np.array([exact(eps, int(later), lipschitz, (-1.0, 0.0, 1.0), **chain) for later in LATER]).T
         parts.append({"curve": EXACT, **cell, "delta": low, "delta_upper": high})
     return stacked("Projected noisy SGD on [-1, 1], linear losses, one participation", UNITS, parts)
 
@@ -77,9 +78,8 @@ def draw_once(table: Table) -> Figure:
     figure, panels = style.new_figure(table.title, panels=2)
     for axes, (noise_std, rows) in zip(panels, table.groups("noise_std"), strict=True):
         for (_, label), colour, marker in zip(ONCE, style.COLOURS, style.MARKERS, strict=True):
-            curve = rows.where(curve=label)
-            axes.plot(LATER, curve["delta"], "--" if "published" in label else "-", color=colour, label=label)
-            axes.plot(LATER[::5], curve["delta"][::5], marker, color=colour)
+            delta, line = rows.where(curve=label)["delta"], "--" if "published" in label else "-"
+            axes.plot(LATER, delta, line, color=colour, marker=marker, markevery=5, label=label)
         chain = rows.where(curve=EXACT)
         low, high = chain["delta"], chain["delta_upper"]
         axes.fill_between(LATER, np.maximum(low, 1e-300), high, color="black", alpha=0.3)
@@ -88,23 +88,15 @@ def draw_once(table: Table) -> Figure:
         axes.set_title(rf"$\varepsilon = {eps:g}$, noise {noise_std:g}, Lipschitz {lipschitz:g}")
         axes.set(xlabel="rounds after the record's", ylabel=style.DELTA, yscale="log", ylim=(SMALLEST_DELTA, 3.0))
         axes.set_xticks(LATER[::5])
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
 
 
 def exact_every_round(eps: float, rounds: int, lipschitz: float, diameter: float) -> float:
     """Return the lower end of delta for linear losses whose record is used in every round, from the middle or an end."""
-    chain: dict[str, Any] = UNIT | {
-        "rounds": rounds,
-        "diameter": diameter,
-        "record": lipschitz,
-        "neighbour": -lipschitz,
-    }
-    return max(
-        last_iterate.chain_delta(eps, gradient_map="linear", **chain, start=start).lower
-        for start in (0.0, diameter / 2)
-    )
+    chain: dict[str, Any] = UNIT | {"gradient_map": "linear", "rounds": rounds, "diameter": diameter}
+    chain |= {"record": lipschitz, "neighbour": -lipschitz}
+    return max(last_iterate.chain_delta(eps, **chain, start=start).lower for start in (0.0, diameter / 2))
 
 
 def compute_every_round() -> Table:
@@ -134,8 +126,7 @@ def draw_every_round(table: Table) -> Figure:
         axes.set_xlabel("rounds")
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel(style.DELTA)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 

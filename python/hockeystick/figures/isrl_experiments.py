@@ -187,42 +187,27 @@ class Cell(NamedTuple):
         )
 
 
-def minibatch(cell: Cell, clip: float, step: float, *, accelerated: bool = False) -> simulate.Algorithm:
-    """Return noisy minibatch SGD, or its accelerated form with steps of that mean."""
-    settings: dict[str, Any] = {
-        "clip_norm": clip,
-        "noise_std": cell.noise(clip, cell.batch, cell.study.rounds),
-        "records": simulate.FixedSize(cell.batch),
-        "clients": _clients(cell),
-    }
-    if accelerated:
-        return simulate.AcceleratedMinibatchSGD(scale=cell.study.rounds / (4 * step), **settings)
+def algorithm(cell: Cell, name: str, clip: float, step: float) -> simulate.Algorithm:
+    """Return noisy minibatch SGD, its accelerated form with steps of that mean, or local SGD with as many single records a round as a batch has."""
+    rounds, everyone = cell.study.rounds, cell.in_round == cell.silos
+    clients = simulate.EveryRound() if everyone else simulate.FixedSize(cell.in_round)
+    settings: dict[str, Any] = {"clip_norm": clip, "clients": clients}
+    if name.startswith("local"):
+        noise = cell.noise(clip, 1, rounds * cell.batch)
+        return simulate.LocalSGD(learning_rate=step, local_steps=cell.batch, noise_std=noise, **settings)
+    settings |= {"noise_std": cell.noise(clip, cell.batch, rounds), "records": simulate.FixedSize(cell.batch)}
+    if name == "accelerated":
+        return simulate.AcceleratedMinibatchSGD(scale=rounds / (4 * step), **settings)
     return simulate.NoisyMinibatchSGD(learning_rate=step, **settings)
-
-
-def local(cell: Cell, clip: float, step: float) -> simulate.Algorithm:
-    """Return local SGD with as many single records a round as a batch has."""
-    noise = cell.noise(clip, 1, cell.study.rounds * cell.batch)
-    settings: dict[str, Any] = {"clip_norm": clip, "noise_std": noise, "clients": _clients(cell)}
-    return simulate.LocalSGD(learning_rate=step, local_steps=cell.batch, **settings)
-
-
-def _clients(cell: Cell) -> simulate.Participation:
-    everyone = cell.in_round == cell.silos
-    return simulate.EveryRound() if everyone else simulate.FixedSize(cell.in_round)
 
 
 def candidates(cell: Cell, name: str) -> Iterator[simulate.Algorithm]:
     """Yield an algorithm with each step size and clip norm of the grid; without privacy also without clipping."""
     study = cell.study
-    is_local = name.startswith("local")
-    steps = np.exp(np.linspace(*(study.local_steps if is_local else study.steps), STEPS))
+    steps = np.exp(np.linspace(*(study.local_steps if name.startswith("local") else study.steps), STEPS))
     for clip in study.clip_norms if cell.private else (*study.clip_norms, math.inf):
         for step in steps.tolist():
-            if is_local:
-                yield local(cell, clip, step)
-            else:
-                yield minibatch(cell, clip, step, accelerated=name == "accelerated")
+            yield algorithm(cell, name, clip, step)
 
 
 def best_of(cell: Cell, name: str, split: tuple[simulate.Problem, simulate.Problem], seed: int) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick import last_iterate
-from hockeystick.figures import style
+from hockeystick.figures import hidden_states, style
 from hockeystick.figures.table import Table, stacked
 from hockeystick.utility.settings import Arguments
 
@@ -71,14 +71,10 @@ def exact(printed: Printed, record: int, eps: NDArray[np.float64]) -> NDArray[np
     curvature = printed.strong_convexity
     # a quadratic's gradient curvature (w - x) has the size lipschitz at the far end of the interval
     size = printed.lipschitz / curvature - printed.diameter / 2 if curvature else printed.lipschitz
-    later = NUM_RECORDS - record
-    ends = []
-    for others in (-size, size):
-        used = np.concatenate([[size], np.full(later, others)])
-        pair = {"record": used, "neighbour": np.concatenate([[-size], used[1:]])}
-        losses = {"gradient_map": "quadratic" if curvature else "linear", "smoothness": curvature or None}
-        ends.append(printed.of(last_iterate.chain_delta, eps=eps, **losses, **pair).lower)
-    return np.where(np.max(ends, axis=0) >= SMALLEST_EXACT, np.max(ends, axis=0), np.nan)
+    chain = {name: getattr(printed, name) for name in ("learning_rate", "noise_std", "diameter")}
+    chain |= {"gradient_map": "quadratic" if curvature else "linear", "smoothness": curvature or None}
+    lower = hidden_states.exact(eps, NUM_RECORDS - record, size, (-1.0, 1.0), **chain)[0]
+    return np.where(lower >= SMALLEST_EXACT, lower, np.nan)
 
 
 def compute(number: int) -> Table:
@@ -109,12 +105,8 @@ def draw(table: Table) -> Figure:
         for (record, rows), (colour, marker) in zip(table.where(curve=name).groups("record"), looks, strict=False):
             delta = rows["delta"] if name == EXACT else style.visible(rows["delta"])
             if np.isfinite(delta).mean() > 0.05:  # more than a point or two
-                look: dict[str, Any] = {
-                    "color": "k" if name == EXACT else colour,
-                    "marker": marker,
-                    "markevery": (25, 50),
-                }
-                axes.plot(rows["eps"], delta, line, label=rf"{name}, $i = {record}$", **look)
+                look: dict[str, Any] = {"marker": marker, "markevery": (25, 50), "label": rf"{name}, $i = {record}$"}
+                axes.plot(rows["eps"], delta, line, color="k" if name == EXACT else colour, **look)
     style.privacy_axes(axes, smallest_delta=printed.smallest_delta)
     axes.set_title(caption(printed))
     note = r"Proposition 1 says nothing ($\delta = 1$) for $\varepsilon \leq \kappa$"

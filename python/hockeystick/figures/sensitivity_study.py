@@ -21,6 +21,7 @@ import numpy as np
 
 from hockeystick import simulate
 from hockeystick.figures import style
+from hockeystick.figures.fedavg_accuracy import clients
 from hockeystick.figures.table import Table, stacked
 
 if TYPE_CHECKING:
@@ -42,19 +43,8 @@ _LOGGER = logging.getLogger(__name__)
 
 def adjacent_problems(num_clients: int, model: str) -> tuple[simulate.Problem, simulate.Problem, simulate.Problem]:
     """Return digits in heterogeneous silos, the same with one record turned around and given another label, and test records."""
-    every, test = simulate.load("digits", num_silos=100, concentration=0.1, seed=1, hidden=HIDDEN[model])
-    sizes = (every.sizes or ())[:num_clients]
-    count = sum(sizes)
-    problem = simulate.Problem(
-        every.loss,
-        every.data.features[:count],
-        every.data.labels[:count],
-        sizes,
-        num_classes=10,
-        hidden=every.hidden,
-        feature_bound=1.0,
-    )
-    index = int(problem.data.offsets[np.argmax(sizes[:10])])
+    problem, test = clients(num_clients, HIDDEN[model])
+    index = int(problem.data.offsets[np.argmax((problem.sizes or ())[:10])])
     label = (problem.data.labels[index] + 5) % 10
     return problem, problem.replace_record(index, -problem.data.features[index], label), test
 

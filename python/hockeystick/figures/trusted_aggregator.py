@@ -42,8 +42,8 @@ def exact(batch_size: int) -> NDArray[np.float64]:
         total += last_iterate.chain_delta(
             EPS,
             gradient_map="linear",
-            record=np.concatenate([[1.0], np.full(later, 1.0)]),
-            neighbour=np.concatenate([[1.0 - 2 * own], np.full(later, 1.0)]),
+            record=np.ones(1 + later),
+            neighbour=np.concatenate([[1.0 - 2 * own], np.ones(later)]),
             learning_rate=LEARNING_RATE,
             noise_std=NOISE_STD / np.sqrt(batch_size),
             diameter=2.0,

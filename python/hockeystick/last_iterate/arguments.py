@@ -10,18 +10,18 @@ from hockeystick._checks import Array, Checks
 def check_process(  # noqa: PLR0917, in the order of its callers' arguments
     grid: Checks,
     learning_rate: ArrayLike,
-    name: str,
     noise: ArrayLike,
     lipschitz: ArrayLike,
     smoothness: ArrayLike,
     strong_convexity: ArrayLike,
     *diameter: ArrayLike,
+    noise_name: str = "noise_std",
     bounded: bool = False,
 ) -> list[Array]:
-    """Check them in their order; `name` is that of the noise. A domain may have no end unless it must be `bounded`."""
+    """Check them in their order. A domain may have no end unless it must be `bounded`."""
     arrays = [
         grid.positive("learning_rate", learning_rate),
-        grid.positive(name, noise),
+        grid.positive(noise_name, noise),
         grid.positive("lipschitz", lipschitz),
         grid.non_negative("smoothness", smoothness),
         grid.non_negative("strong_convexity", strong_convexity),

@@ -108,7 +108,9 @@ def best(
     eps = grid.non_negative_or_infinite("eps", eps)
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)
-    process = check_process(grid, learning_rate, name, noise, lipschitz, smoothness, strong_convexity, diameter)
+    process = check_process(
+        grid, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter, noise_name=name
+    )
     one_dimensional = boolean_scalar("one_dimensional", one_dimensional)
     check_index(grid, index, num_records)
     dimension = np.asarray(float(one_dimensional))
@@ -190,9 +192,7 @@ def best_random_stop(
     grid = Checks(num_threads, on_error)
     eps = grid.non_negative_or_infinite("eps", eps)
     num_records = grid.count("num_records", num_records)
-    process = check_process(
-        grid, learning_rate, "noise_std", noise_std, lipschitz, smoothness, strong_convexity, diameter
-    )
+    process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
     worst_index = np.asarray(1.0)
     cells = broadcast(eps, worst_index, num_records, *process, np.asarray(0.0))
     return smallest(core.last_iterate_random_stop_bounds(cells, grid.threads), grid)
@@ -286,9 +286,7 @@ def best_cyclic(
     index = grid.count("index", index)
     period = grid.count("period", period)
     rounds = grid.count("rounds", rounds)
-    process = check_process(
-        grid, learning_rate, "noise_std", noise_std, lipschitz, smoothness, strong_convexity, diameter
-    )
+    process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
     grid.require(lambda i, n: i <= n, "index must lie in [1, rounds]", index=index, rounds=rounds)
     return smallest(core.cyclic_bounds(broadcast(eps, index, rounds, *process, period), grid.threads), grid)
 
@@ -374,8 +372,6 @@ def best_sampled(
     eps = grid.non_negative_or_infinite("eps", eps)
     sampling_rate = grid.probability("sampling_rate", sampling_rate)
     rounds = grid.count("rounds", rounds)
-    process = check_process(
-        grid, learning_rate, "noise_std", noise_std, lipschitz, smoothness, strong_convexity, diameter
-    )
+    process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
     cells = broadcast(eps, np.asarray(1.0), rounds, *process, sampling_rate)
     return smallest(sampled_bounds(cells, grid), grid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,6 @@ from hockeystick._checks.shown import shown
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.last_iterate.arguments import noise_given
 
-__all__ = ["chain_delta"]
-
 GradientMap: TypeAlias = Literal["linear", "quadratic", "logistic"]
 GradientFunction: TypeAlias = Callable[[Array, float], ArrayLike]  # (iterates, record) -> gradients
 
@@ -41,7 +39,6 @@ MAX_TABLE_POINTS = 2**16
 MAX_WORK = 1e8  # cells times rounds of one attempt with Laplace noise: some seconds
 
 Step: TypeAlias = tuple[float, float, float]  # record, learning_rate, noise
-Map: TypeAlias = tuple[str, float, float, float, float, float, list[float]]  # as _core.scalar_chain takes it
 
 
 def _sequence(name: str, value: ArrayLike, domain: Domain) -> Array:
@@ -67,25 +64,16 @@ def _length(rounds: int | None, arrays: dict[str, Array]) -> int:
     return next(iter(lengths.values()))
 
 
-class _Chain:
+class _Chain(NamedTuple):
     """The two sequences of maps, and how to evaluate them on a grid of points."""
 
-    def __init__(  # noqa: PLR0917
-        self,
-        gradient_map: GradientMap | GradientFunction,
-        steps: tuple[list[Step], list[Step]],
-        smoothness: float,
-        curvature: float,
-        radius: float,
-        start: float,
-        laplace: bool,
-    ) -> None:
-        self.gradient_map = gradient_map
-        numbers: dict[Step, int] = {}
-        self.first, self.second = ([numbers.setdefault(step, len(numbers)) for step in run] for run in steps)
-        self.steps = list(numbers)
-        self.smoothness, self.curvature = smoothness, curvature
-        self.radius, self.start, self.laplace = radius, start, laplace
+    gradient_map: GradientMap | GradientFunction
+    runs: tuple[list[Step], list[Step]]
+    smoothness: float
+    curvature: float
+    radius: float
+    start: float
+    laplace: bool
 
     @property
     def refined(self) -> bool:
@@ -94,7 +82,7 @@ class _Chain:
 
     def _table(self, record: float, points: int) -> list[float]:
         """Return the gradient at the middles of cells, both ends and the start, and check what was said about it."""
-        if not callable(self.gradient_map):
+        if isinstance(self.gradient_map, str):
             return []
         middles = 2 * self.radius * ((np.arange(points) + 0.5) / points) - self.radius
         at = np.concatenate([middles, [-self.radius, self.radius, self.start]])
@@ -110,31 +98,24 @@ class _Chain:
         table: list[float] = gradient.tolist()
         return table
 
-    def _maps(self, points: int) -> list[Map]:
-        kind = "table" if callable(self.gradient_map) else self.gradient_map
-        tables = {record: self._table(record, points) for record in {step[0] for step in self.steps}}
-        return [
-            (kind, record, self.smoothness, self.curvature, rate, noise, tables[record])
-            for record, rate, noise in self.steps
-        ]
-
     def bracket(self, eps: Array, points: int) -> tuple[Array, Array]:
         """Return both ends for one number of points."""
+        kind = self.gradient_map if isinstance(self.gradient_map, str) else "table"
+        numbers: dict[Step, int] = {}
+        first, second = ([numbers.setdefault(step, len(numbers)) for step in run] for run in self.runs)
+        tables = {record: self._table(record, points) for record in {step[0] for step in numbers}}
+        maps = [
+            (kind, record, self.smoothness, self.curvature, rate, noise, tables[record])
+            for record, rate, noise in numbers
+        ]
         lower, upper = core.scalar_chain(
-            eps.ravel().tolist(),
-            self._maps(points),
-            self.first,
-            self.second,
-            self.radius,
-            self.start,
-            self.laplace,
-            points,
+            eps.ravel().tolist(), maps, first, second, self.radius, self.start, self.laplace, points
         )
         return np.reshape(lower, eps.shape), np.reshape(upper, eps.shape)
 
     def refine(self, eps: Array, tolerance: float) -> tuple[Array, Array, bool]:
         """Return both ends, narrowed as far as asked or affordable, and whether they are as narrow as asked."""
-        affordable = max(64, int(min(2**18, MAX_WORK / len(self.first)))) if self.laplace else MAX_TABLE_POINTS
+        affordable = max(64, int(min(2**18, MAX_WORK / len(self.runs[0])))) if self.laplace else MAX_TABLE_POINTS
         points = min(MIN_POINTS, affordable)
         lower, upper = self.bracket(eps, points)
         while True:
@@ -269,7 +250,8 @@ def chain_delta(
         for run in (records, np.where(takes_part, neighbours, records))
     )
     chain = _Chain(gradient_map, (runs[0], runs[1]), known, curvature, radius, start, name == "noise_scale")
-    lower, upper, narrow = chain.refine(eps, tolerance)
+    with np.errstate(all="ignore"):  # subnormal gradients and deltas
+        lower, upper, narrow = chain.refine(eps, tolerance)
     method = f"scalar chain, {'Laplace' if chain.laplace else 'Gaussian'} noise"
     ends: tuple[Any, Any] = lower[()], upper[()]  # arrays where eps is one
     return Bracket(*ends, method if narrow else f"{method}, wider than asked", "certified")

@@ -9,8 +9,6 @@ from hockeystick._checks import NumpyChecks, OnError, Result, broadcast
 from hockeystick._numeric.rounding import HANDFUL, UP
 from hockeystick.last_iterate.arguments import check_step
 
-__all__ = ["iteration_rdp", "pnsgd_lipschitz"]
-
 
 def pnsgd_lipschitz(
     *,

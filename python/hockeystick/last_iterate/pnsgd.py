@@ -17,7 +17,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, Checks, OnError, Result
+from hockeystick._checks import Checks, OnError, Result
+from hockeystick._checks.array_checks import CoreFunction
 from hockeystick.last_iterate.arguments import check_index, check_process, check_step
 
 
@@ -87,14 +88,9 @@ def pnsgd_gaussian(
     >>> print(f"{delta:.4e}")
     1.4974e-19
     """
-    grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    loss = (lipschitz, smoothness, strong_convexity, diameter)
-    return grid.map(
-        core.pnsgd_gaussian,
-        eps,
-        *_checked(grid, {"index": index, "num_records": num_records}, learning_rate, "noise_std", noise_std, *loss),
-    )
+    process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
+    counts = {"index": index, "num_records": num_records}
+    return _bound(core.pnsgd_gaussian, Checks(num_threads, on_error), eps, counts, *process)
 
 
 def pnsgd_gaussian_random_stop(
@@ -160,14 +156,9 @@ def pnsgd_gaussian_random_stop(
     >>> print(f"{delta:.6f}")
     0.003635
     """
-    grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    loss = (lipschitz, smoothness, strong_convexity, diameter)
-    return grid.map(
-        core.pnsgd_gaussian_random_stop,
-        eps,
-        *_checked(grid, {"num_records": num_records}, learning_rate, "noise_std", noise_std, *loss),
-    )
+    process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
+    counts = {"num_records": num_records}
+    return _bound(core.pnsgd_gaussian_random_stop, Checks(num_threads, on_error), eps, counts, *process)
 
 
 def pnsgd_rdp(
@@ -232,14 +223,9 @@ def pnsgd_rdp(
     >>> print(format_upper(delta, ".4e"))
     7.4386e-05
     """
-    grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    loss = (lipschitz, smoothness, strong_convexity)
-    return grid.map(
-        core.pnsgd_rdp,
-        eps,
-        *_checked(grid, {"index": index, "num_records": num_records}, learning_rate, "noise_std", noise_std, *loss),
-    )
+    process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity)
+    counts = {"index": index, "num_records": num_records}
+    return _bound(core.pnsgd_rdp, Checks(num_threads, on_error), eps, counts, *process)
 
 
 def pnsgd_laplace(
@@ -307,21 +293,24 @@ def pnsgd_laplace(
     >>> print(format_upper(delta, ".6f"))
     0.154819
     """
-    grid = Checks(num_threads, on_error)
+    process = (learning_rate, noise_scale, lipschitz, smoothness, strong_convexity, diameter)
+    counts = {"index": index, "num_records": num_records}
+    return _bound(core.pnsgd_laplace, Checks(num_threads, on_error), eps, counts, *process, noise_name="noise_scale")
+
+
+def _bound(
+    function: CoreFunction,
+    grid: Checks,
+    eps: ArrayLike,
+    counts: Mapping[str, ArrayLike],
+    *process: ArrayLike,
+    **of: Any,
+) -> Result:
+    """Check the arguments of a run, and evaluate; `counts` are the record's step, if it is one, and how many there are."""
     eps = grid.non_negative_or_infinite("eps", eps)
-    loss = (lipschitz, smoothness, strong_convexity, diameter)
-    return grid.map(
-        core.pnsgd_laplace,
-        eps,
-        *_checked(grid, {"index": index, "num_records": num_records}, learning_rate, "noise_scale", noise_scale, *loss),
-    )
-
-
-def _checked(grid: Checks, counts: Mapping[str, ArrayLike], *process: Any) -> list[Array]:
-    """Check the arguments of a run, and return them; `counts` are the record's step, if it is one, and how many there are."""
-    steps = [grid.count(of, value) for of, value in counts.items()]
-    arrays = check_process(grid, *process, bounded=True)
+    steps = [grid.count(name, value) for name, value in counts.items()]
+    arrays = check_process(grid, *process, bounded=True, **of)
     if len(steps) > 1:
         check_index(grid, *steps)
     check_step(grid, arrays[0], *arrays[3:5])
-    return [*steps, *arrays]
+    return grid.map(function, eps, *steps, *arrays)

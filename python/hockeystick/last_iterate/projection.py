@@ -9,8 +9,6 @@ import hockeystick._core as core
 from hockeystick._checks import Checks, OnError, Result, broadcast
 from hockeystick.last_iterate.arguments import noise_given
 
-__all__ = ["ball_contraction", "projected_contraction"]
-
 
 def ball_contraction(
     eps: ArrayLike,
