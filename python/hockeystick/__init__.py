@@ -171,7 +171,7 @@ _SUBMODULES = frozenset(
 _ROOMS = (
     "_config",
     "kernels",
-    "_checks",
+    "_checks.setting_warnings",
     "_numeric",
     "mechanisms",
     "mechanisms.premises",
