@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, at_most, boolean_scalar, count_scalar, scalar, vector
+from hockeystick._checks import STRICT, Array, at_most, boolean_scalar, count_scalar, interval, scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency
@@ -315,7 +315,7 @@ class TradeOff(ProfiledMechanism):
         0.12702 0.12694
         """
         ask = function_of_one_number("function", function)
-        accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+        accuracy = scalar("accuracy", accuracy, *interval("[0, 0.1]"))
         num_points = count_scalar("num_points", num_points, 8)
         at_most("num_points", num_points, "the largest supported", 10**5)
         rates = _rates(num_points)
