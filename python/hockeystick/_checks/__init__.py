@@ -352,14 +352,16 @@ class Checks:
                 where, bad = first_bad(name, array, good)
                 msg = f"{where} must {domain}, not {bad!s}"
                 raise ValueError(msg)
-        elif self.refusals is not None:
+        else:
             self._collect(f"{name} must {domain}", {name: array}, rule)
 
     def _collect(self, rule: str, arguments: dict[str, Array], condition: Callable[..., Any]) -> None:
-        """Collect what fails a check that does not raise. Values that an earlier check refused are no reason to warn."""
+        """Collect what fails a check that does not raise, if that is asked. Values that an earlier check refused are no reason to warn."""
+        if self.refusals is None:
+            return
         with np.errstate(all="ignore"):
             good = np.asarray(condition(*arguments.values()))
-        if self.refusals is not None and not good.all():
+        if not good.all():
             self.refusals.append(Refusal(rule, arguments, good))
 
     def within(self, name: str, value: ArrayLike, domain: Domain) -> Array:
@@ -384,13 +386,10 @@ class Checks:
 
     def require(self, condition: Callable[..., Any], rule: str, **arguments: Array) -> None:
         """Check a condition between arguments, broadcast against each other."""
-        if self.strict:
-            given = arguments.values()
-            if not any(map(NUM_AXES, given)) and condition(*map(float, given)):
-                return
-        elif self.refusals is None:
+        given = arguments.values()
+        if self.strict and not any(map(NUM_AXES, given)) and condition(*map(float, given)):
             return
-        cells = broadcast(*arguments.values())
+        cells = broadcast(*given)
         if not self.strict:
             self._collect(rule, dict(zip(arguments, cells, strict=True)), condition)
             return

@@ -376,13 +376,7 @@ class ProfiledMechanism(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         known = self._known(adjacency, upper=upper)
-        pairs = [] if known is None else known._pairs(adjacency, upper=upper)
-        return [(pair, times * self._times) for pair, times in pairs]
-
-    @property
-    def _times(self) -> int:
-        """How many releases of the profile are one step."""
-        return 1
+        return [] if known is None else known._pairs(adjacency, upper=upper)
 
     def _known(self, adjacency: Adjacency, *, upper: bool) -> Any:
         self._require_adjacency(adjacency)

@@ -53,9 +53,7 @@ class Composed(Mechanism):
         if not self.steps:
             msg = "steps must not be empty"
             raise ValueError(msg)
-        self._set(steps=tuple(_step(step) for step in self.steps))
-        for mechanism, _ in self.steps:
-            require_pairs(mechanism)
+        self._set(steps=tuple(map(_step, self.steps)))
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return tuple(mechanism for mechanism, _ in self.steps)
@@ -72,6 +70,7 @@ def _step(step: object) -> tuple[Mechanism, int]:
     if not isinstance(step, Sequence) or len(step) != 2 or not isinstance(step[0], Mechanism):
         msg = f"steps must be pairs of a mechanism and a count, not {shown(step)}"
         raise TypeError(msg)
+    require_pairs(step[0])
     return step[0], count_scalar("count", step[1])
 
 

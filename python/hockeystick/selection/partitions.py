@@ -12,7 +12,7 @@ from hockeystick._checks import Array, at_most, count_scalar, interval, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick.kernels import laplace_theta, q
-from hockeystick.mechanisms.base import Adjacency
+from hockeystick.mechanisms.base import Adjacency, CountedPair
 from hockeystick.mechanisms.noise import Gaussian, Laplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.selection.curves import GAUSSIAN_NOISE, end_of, gaussian_curve, profile_until
@@ -30,9 +30,8 @@ class _Partitions(ProfiledMechanism):
         self._check(partitions=count_scalar)
         at_most("partitions", self.partitions, "the largest supported", MOST_PARTITIONS)
 
-    @property
-    def _times(self) -> int:
-        return self.partitions
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        return [(pair, times * self.partitions) for pair, times in super()._pairs(adjacency, upper=upper)]
 
     def _require_adjacency(self, adjacency: Adjacency) -> None:
         if adjacency != "add_or_remove":

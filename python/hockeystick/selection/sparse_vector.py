@@ -41,9 +41,9 @@ class AboveThreshold(OneDirection):
     Parameters
     ----------
     threshold_noise : float
-        Scale of the threshold's noise, over the sensitivity of one query under the adjacency in use. Drawn once.
+        Scale of the threshold's noise, over the sensitivity of one query under the adjacency in use. Drawn once. Positive and finite.
     query_noise : float
-        Scale of the noise of each query, which is fresh, over the same sensitivity.
+        Scale of the noise of each query, which is fresh, over the same sensitivity. Positive and finite.
     hits : int
         After how many answers "above" it stops.
     monotone : bool
