@@ -152,7 +152,7 @@ _SUBMODULES = frozenset({"cli", "figures", "interop", "plot", "report", "simulat
 _ROOMS = (
     "_config",
     "kernels",
-    "_checks",
+    "_checks.setting_warnings",
     "_numeric",
     "mechanisms",
     "mechanisms.premises",

@@ -86,16 +86,8 @@ def truncated_by_quadrature(b, reach, shift, eps):
     def density(x):
         return unit * mp.exp(-abs(x) / b) if abs(x) < reach else mp.mpf(0)
 
-    kinks = {
-        -reach,
-        reach,
-        shift - reach,
-        shift + reach,
-        mp.mpf(0),
-        shift,
-        (shift - b * eps) / 2,
-        (shift + b * eps) / 2,
-    }
+    kinks = {moved + end for moved in (0, shift) for end in (-reach, mp.mpf(0), reach)}
+    kinks |= {(shift + side * b * eps) / 2 for side in (-1, 1)}
     return mp.quad(lambda x: max(density(x) - mp.exp(eps) * density(x - shift), 0), sorted(kinks))
 
 

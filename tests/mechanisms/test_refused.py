@@ -1,50 +1,34 @@
-"""What mechanisms refuse when they are made or composed, and so those that choose: each error names the argument, its value and its domain."""
+"""What mechanisms refuse when they are made or composed, and so those that choose, and what the core refuses: each error names the argument, its value and its domain."""
 
 from __future__ import annotations
 
 import inspect
 import math
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
 import refused_calls
+from hockeystick import _core
 
-
-def composed(mechanism, adjacency="add_or_remove"):
-    """Return the accountant of one step."""
-    return hs.Accountant(adjacency).compose(mechanism)
-
-
-def from_densities(p, q, breakpoints=(-9.0, 9.0), **options):
-    """Return the profile of two densities."""
-    return hs.PrivacyProfile.from_densities(p, q, breakpoints, **options)
-
-
-def normal(mean):
-    """Return the log density of a normal distribution."""
-    return lambda x: -0.5 * (x - mean) ** 2 - 0.5 * math.log(2.0 * math.pi)
-
-
-NAMES = (
-    vars(hs.mechanisms)
-    | vars(hs.selection)
-    | {
-        "hs": hs,
-        "inf": math.inf,
-        "nan": math.nan,
-        "composed": composed,
-        "replaced": lambda mechanism: composed(mechanism, "replace"),
-        "from_function": hs.PrivacyProfile.from_function,
-        "from_densities": from_densities,
-        "from_cumulant": hs.RenyiDP.from_cumulant,
-        "normal": normal,
-        "laplace": lambda eps: max(0.0, 1.0 - math.exp(0.5 * (eps - 1.0))),
-        "BATCH": hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 10, replacement=False),
-        "PAIR": hs.Discrete([0.9, 0.1], [0.5, 0.5]),
-        "math": math,
-    }
-)
+NAMES = vars(hs.mechanisms) | vars(hs.selection)
+NAMES |= {
+    "hs": hs,
+    "inf": math.inf,
+    "nan": math.nan,
+    "composed": lambda mechanism: hs.Accountant().compose(mechanism),
+    "replaced": lambda mechanism: hs.Accountant("replace").compose(mechanism),
+    "from_function": hs.PrivacyProfile.from_function,
+    "from_densities": hs.PrivacyProfile.from_densities,
+    "WIDE": (-9.0, 9.0),
+    "from_cumulant": hs.RenyiDP.from_cumulant,
+    "normal": lambda mean: lambda x: -0.5 * (x - mean) ** 2 - 0.5 * math.log(2.0 * math.pi),
+    "laplace": lambda eps: max(0.0, 1.0 - math.exp(0.5 * (eps - 1.0))),
+    "BATCH": hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 10, replacement=False),
+    "PAIR": hs.Discrete([0.9, 0.1], [0.5, 0.5]),
+    "math": math,
+}
 TABLE = r"""
 votes_renyi([3.0, 1.0], 0.0, [2.0]) -> noise must lie in
 votes_renyi([3.0, 1.0], 1.0, [1.0]) -> orders must lie in
@@ -171,11 +155,11 @@ from_function(lambda eps: max(0.0, 0.4 - 0.1 * eps - 0.06 * eps**2)) -> must be 
 from_function(laplace, accuracy=-1.0) -> accuracy must lie in
 from_function(laplace, tail=0.5) -> tail must lie in
 from_function(laplace, num_points=1) -> num_points must be
-from_densities(lambda x: normal(0)(x) + math.log(2), normal(0)) -> integral of exp\(log_p\) is 1\+1
+from_densities(lambda x: normal(0)(x) + math.log(2), normal(0), WIDE) -> integral of exp\(log_p\) is 1\+1
 from_densities(normal(-0.5), normal(0.5), [-10.0, 2.5]) -> exp\(log_q\) is 1-0.0228
-from_densities(lambda _: nan, normal(0)) -> log_p must be the logarithm of a density
+from_densities(lambda _: nan, normal(0), WIDE) -> log_p must be the logarithm of a density
 from_densities(normal(0), normal(1), (1.0, 0.0)) -> breakpoints must be at least two
-from_densities(normal(0), normal(1), tolerance=0.0) -> tolerance must lie in
+from_densities(normal(0), normal(1), WIDE, tolerance=0.0) -> tolerance must lie in
 TradeOff([0.0, 0.5, 1.0], [1.0, 0.6, 0.0]) -> at most 1 - false_positive_rates
 TradeOff([0.0, 0.2, 0.6, 1.0], [0.8, 0.7, 0.1, 0.0]) -> convex; at rate 0.2
 TradeOff([0.0, 0.5, 1.0], [0.3, 0.4, 0.0]) -> not rise, not by 0.1 from rate 0 to 0.5
@@ -230,3 +214,60 @@ def test_refused(call, reason):
 def test_every_number_is_checked(room, kind, argument):
     """Text, NaN, and what is outside of the domain that the docstring of a class states: refused with the argument's name."""
     refused_calls.check_argument(room, kind, argument)
+
+
+CORE_PAIR = _core.discrete([0.6, 0.4], [0.4, 0.6])
+CORE_STEPS = [(CORE_PAIR, 3.0)]
+CORE_NAMES = vars(_core) | {"PAIR": CORE_PAIR, "STEPS": CORE_STEPS, "ONES": np.ones(2), "nan": math.nan}
+OF_THE_CORE = r"""
+gaussian(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
+laplace(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
+PAIR.masses(True, nan) -> eps must be a number, not nan
+PAIR.delta(True, nan) -> eps must be a number, not nan
+PAIR.one_step(True, False, nan) -> value must be a number, not nan
+PAIR.one_step(True, True, nan) -> value must lie in .*, not nan
+PAIR.one_step(True, True, -1.0) -> value must lie in .*, not -1
+pld_bracket(STEPS, True, False, nan, 0.0, 1e-3) -> value must be a number, not nan
+pld_bracket(STEPS, True, True, nan, 0.0, 1e-3) -> value must lie in .*, not nan
+pld_bracket(STEPS, True, False, 1.0, -1.0, 1e-3) -> interval must be 0 or positive .*, not -1
+pld_bracket(STEPS, True, False, 1.0, 0.0, nan) -> tolerance must be positive .*, not nan
+pld_bracket(STEPS, True, False, 1.0, 0.0, 1e-3, nan) -> floor must be non-negative, not
+contour_bracket([(gaussian(1.0), 1.0)], True, False, nan) -> value must be a number
+last_iterate_bounds([ONES] * 3, 1) -> arguments must hold 10 arrays, not 3
+cyclic_bounds([ONES] * 3, 1) -> arguments must hold 10 arrays, not 3
+sampled_bounds([], True, 1) -> arguments must hold 10 arrays, not 0
+sampled_splits([ONES], True) -> arguments must hold 10 arrays, not 1
+dpsgd_epsilon([], 1) -> arguments must hold 4 arrays, not 0
+pnsgd_gaussian([], 1) -> arguments must hold 9 arrays, not 0
+contraction_sum([], 1) -> rounds must hold 3 arrays, not 0
+trusted_aggregator([ONES] * 2, [ONES] * 5, True, 1) -> cells must hold 4 arrays, not 2
+constant_shifted_interpolation(0.9, 1.0, 1e17, 0.0, 1.0) -> rounds must be an integer .*, not 1e
+constant_shifted_interpolation(nan, 1.0, 9.0, 0.0, 1.0) -> rho must be non-negative .*, not
+fft_round_trip([]) -> signal must hold two values or more, not 0
+drawn_copies(nan, 10.0, True) -> draws must be an integer .*, not nan
+normalised([]) -> law must have a positive sum, not 0
+shuffled(nan, 10.0, False) -> epsilon0 must lie in \(0, 20\], not nan
+privacy_profile([], [], [], True) -> epsilons must not be empty
+privacy_profile([0.0], [nan], [0.5], True) -> remove\[0\] must lie in \[0, 1\], not nan
+privacy_profile([0.0], [0.5], [0.5, 0.1], True) -> add must be as long as epsilons .1., not of length 2
+binomial_upper_tail(nan, 0.5, 1.0) -> trials must lie in .*, not nan
+replaced_allocation(STEPS, [], nan, 1.0, True) -> num_steps must be an integer .*, not nan
+allocated_steps(STEPS, nan, 1.0, True) -> num_steps must be an integer .*, not nan
+allocated_steps([], 3.0, 1.0, True) -> steps must hold at least one
+random_allocation(nan, 10, True) -> must lie in
+random_allocation(-1.0, 10, True) -> must lie in
+random_allocation(0.0, 10, True) -> must lie in
+random_allocation(1e300, 3, True) -> must lie in
+random_allocation(1.0, -1, True) -> must lie in
+random_allocation(1.0, 1, True) -> must lie in
+mixture_of_gaussians(1.0, [nan], [1.0], True) -> sensitivities must be 0 or in .*, not nan
+fixed_size_steps(STEPS, nan, 1.0, False, True, True) -> dataset_size must be .*, not nan
+poisson_replaced_steps(STEPS, nan, True, True) -> sampling_rate must lie in .*, not nan
+truncated_poisson_sampled(1.0, 9.0, nan, 2.0, 1, True) -> sampling_rate must lie in
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(OF_THE_CORE))
+def test_refused_by_the_core(call, reason):
+    """The compiled core refuses by itself, whoever calls it: a number outside its domain, and a call with too few arrays, is a ValueError that names the argument."""
+    refused_calls.check(call, reason, CORE_NAMES)

@@ -53,7 +53,6 @@ def laws(pairs):
     return found
 
 
-@settings(deadline=None)
 @given(pairs=LAWS, eps=st.floats(0.0, 5.0))
 def test_a_pair_by_its_trade_off_function(pairs, eps):
     """The polygon of a discrete pair has its delta in both orders: never less, and no more than rounding."""
@@ -65,7 +64,7 @@ def test_a_pair_by_its_trade_off_function(pairs, eps):
         assert found[1] <= exact * (1 + 1e-9) + 1e-13
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(pairs=LAWS, eps=st.floats(0.0, 5.0))
 def test_both_orders_at_once(pairs, eps):
     """A function that bounds both orders has its own delta and that of its inverse, whichever is smaller."""
@@ -135,7 +134,6 @@ def test_pure_and_laplace(epsilon):
     rates=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12, unique=True),
     eps=st.floats(0.0, 4.0),
 )
-@settings(deadline=None)
 def test_points_alone(mu, rates, eps):
     """Whatever the points of a Gaussian trade-off function that are known, its delta is not above the bound."""
     rates = sorted(rates)

@@ -15,6 +15,7 @@ import pytest
 import effort
 import environments
 import hockeystick as hs
+from compositions import composed
 from environments import WRONG, environment
 from hockeystick import correlated_noise, federated, isrl, last_iterate, risk, selection, utility
 from hockeystick._checks import doors
@@ -54,33 +55,23 @@ def drawn_ledger(seed):
 def answers(ledger):
     """Return the ends of both brackets."""
     steps, delta, eps = ledger
-    accountant = hs.Accountant()
-    for mechanism, count in steps:
-        accountant.compose(eval(mechanism, vars(hs.mechanisms)), count)
+    accountant = composed(*((eval(mechanism, vars(hs.mechanisms)), count) for mechanism, count in steps))
     return *accountant.epsilon_bracket(delta)[:2], *accountant.delta_bracket(eps)[:2]
 
 
-def check_ledgers(seeds):
-    """Compare answers in all environments."""
+MANY = range(2, 2 + effort.at_night(200, by_day=12))
+
+
+@needs_glibc
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(MANY, marks=pytest.mark.slow)])
+def test_ledgers_keep_their_bits(seeds):
+    """Two ledgers at random, and two hundred at night, twelve by day, in every environment."""
     for ledger in map(drawn_ledger, seeds):
         expected = answers(ledger)
         for rounding, flush in WRONG:
             with environment(rounding, flush):
                 found = answers(ledger)
             assert found == expected, (rounding, flush)
-
-
-@needs_glibc
-def test_ledgers_keep_their_bits():
-    """Two ledgers at random, in every environment."""
-    check_ledgers(range(2))
-
-
-@needs_glibc
-@pytest.mark.slow
-def test_many_ledgers_keep_their_bits():
-    """Two hundred ledgers at random at night, twelve by day, in every environment."""
-    check_ledgers(range(2, 2 + effort.at_night(200, by_day=12)))
 
 
 @needs_glibc

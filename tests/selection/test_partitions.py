@@ -31,11 +31,12 @@ def bernoulli(p, q, gamma):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
-def test_optimal_curve(epsilon, delta):
-    """The curve is the largest over all sizes of groups and both directions, to rounding; and (epsilon, delta) as promised."""
+def test_optimal(epsilon, delta):
+    """The curve is the largest over all sizes of groups and both directions, to rounding; (epsilon, delta) as promised; and closed forms are the recursion."""
+    step = OptimalPartitions(epsilon, delta)
+    ledger = hs.Accountant().compose(step)
     with mp.workdps(130):
         shown = recursion(epsilon, delta)
-        ledger = hs.Accountant().compose(OptimalPartitions(epsilon, delta))
         for share in (0.0, 0.1, 0.3, 0.5, 0.8, 0.97, 1.0, 1.3):
             eps = share * epsilon
             gamma = mp.exp(mp.mpf(eps))
@@ -44,14 +45,6 @@ def test_optimal_curve(epsilon, delta):
             assert exact <= found * (1 + mp.mpf("1e-25"))
             assert found <= exact * (1 + 1e-9) + 5e-12
         assert delta * (1 - 1e-12) <= ledger.delta(epsilon * (1 + 1e-12)) <= delta * (1 + 1e-6) + 5e-12
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), SETTINGS)
-def test_optimal_probabilities(epsilon, delta):
-    """The closed forms are the recursion."""
-    with mp.workdps(130):
-        shown = recursion(epsilon, delta)
-        step = OptimalPartitions(epsilon, delta)
         for n in sorted({0, *range(0, len(shown), max(len(shown) // 40, 1)), len(shown) - 1}):
             found = step.keep_probability(n)
             assert found == pytest.approx(float(shown[n]), rel=1e-11)

@@ -14,7 +14,6 @@ import hockeystick as hs
 from enumeration import hockey_stick
 from hockeystick.selection import gaussian_votes, votes_epsilon, votes_renyi
 
-X = np.linspace(-14.0, 14.0, 2801)
 ORDERS = np.array([1.01, 1.5, 2.0, 4.0, 8.0, 16.0, 40.0, 400.0, 5000.0])
 
 
@@ -24,10 +23,7 @@ def log_law(votes, noise):
     found = []
     for i, score in enumerate(scores):
         # Around where the integrand is largest, so that small probabilities keep their digits.
-        logs = -0.5 * (X - score) ** 2
-        centre = max(score, float(scores.max()))
-        x = np.concatenate([X + score, X + centre])
-        x = np.linspace(x.min(), x.max(), 6001)
+        x = np.linspace(score - 14.0, scores.max() + 14.0, 6001)
         logs = -0.5 * (x - score) ** 2 - 0.5 * math.log(2 * math.pi)
         for j, other in enumerate(scores):
             if j != i:

@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = ["ImplausibleSettingWarning"]
+
 WarningText: TypeAlias = "str | None"
 Cells: TypeAlias = "NDArray[np.float64] | float"
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, NumpyChecks, OnError, Result, broadcast, real
-from hockeystick._checks.array_checks import first_bad
+from hockeystick._checks import Array, NumpyChecks, OnError, Result, broadcast, first_bad, real
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, GAUSSIAN_TAIL, UNIT, UP
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hockeystick._checks import Array, Domain, broadcast
-from hockeystick._checks.named import in_domains
+from hockeystick._checks import Array, Domain, broadcast, in_domains
 
 LOG_2 = math.log(2.0)
 MAX_LEAKAGE = math.sqrt(LOG_2)

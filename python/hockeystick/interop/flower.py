@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from hockeystick._checks import OPEN_PROBABILITY, choice, count_scalar, positive_scalar, scalar
-from hockeystick._checks.scalars import count_at_most
+from hockeystick._checks import OPEN_PROBABILITY, choice, count_at_most, count_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
 from hockeystick.accounting import Accountant as CertifiedAccountant
 from hockeystick.accounting.locking import ThreadSafe

@@ -17,12 +17,12 @@ from hockeystick._checks import (
     at_most,
     broadcast,
     count_scalar,
+    in_domains,
     non_negative_scalar,
     positive_scalar,
     same_length,
     scalar,
 )
-from hockeystick._checks.named import in_domains
 
 _AT_LEAST_ONE = (lambda x: (x >= 1) & (x < np.inf), "be at least 1 and finite")
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, Checks, OnError, Result, broadcast, positive_scalar, setting_warnings
-from hockeystick._checks.named import in_domains
+from hockeystick._checks import Array, Checks, OnError, Result, broadcast, in_domains, positive_scalar, setting_warnings
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
 from hockeystick.isrl.domains import DOMAINS, PAIRS, checked, checked_vectors, scalars

@@ -17,13 +17,13 @@ from hockeystick._checks import (
     Array,
     Domain,
     choice,
+    count_at_most,
     count_scalar,
     non_negative_scalar,
     positive_scalar,
     real,
     scalar,
 )
-from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.last_iterate.arguments import noise_given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
-from hockeystick._checks import Domain, scalar
+from hockeystick._checks import Domain, interval, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._core import Pair, as_one
 from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
@@ -16,53 +16,25 @@ ORDERS: tuple[float, ...] = tuple(
     sorted({*map(float, range(2, 65)), *(1.0 + 2.0 ** (k / 16.0) for k in range(-256, 209))})
 )
 
+__all__ = ["Adjacency", "Pair", "Status"]  # of other modules, for those that import this one
 
-__all__ = [
-    "ADJACENCIES",
-    "ALSO_CALLED",
-    "EPSILON",
-    "LARGEST_ORDER",
-    "ORDERS",
-    "SENSITIVITY",
-    "Adjacency",
-    "CountedPair",
-    "Mechanism",
-    "Pair",
-    "Status",
-    "parts_of",
-    "plain",
-    "refuse",
-    "require_known",
-    "require_mechanism",
-    "require_pairs",
-    "status_of",
-]
-
-EPSILON: Domain = (lambda x: 0 < x <= 600, "lie in (0, 600]")  # of what has no infinite loss, and some loss
+EPSILON = interval("(0, 600]")  # of what has no infinite loss, and some loss
 ADJACENCIES = ("add_or_remove", "replace")
 # Other programs' words for them. A record that is zeroed out leaves what one leaves that is removed.
-ALSO_CALLED = {
-    **dict.fromkeys(
-        (
-            "add_or_remove_one",
-            "add_remove",
-            "addremove",
-            "remove",
-            "zero_out",
-            "zeroing",
-            "replace_special",
-            "unbounded",
-        ),
-        "add_or_remove",
-    ),
-    **dict.fromkeys(
-        ("replace_one", "replacement", "substitution", "substitute", "swap", "change_one", "edit", "bounded"), "replace"
-    ),
-}
-SENSITIVITY = {
-    "add_or_remove": 1.0,
-    "replace": 2.0,
-}  # by how much a query moves, in units of its add-or-remove sensitivity
+REMOVED = (
+    "add_or_remove_one",
+    "add_remove",
+    "addremove",
+    "remove",
+    "zero_out",
+    "zeroing",
+    "replace_special",
+    "unbounded",
+)
+REPLACED = ("replace_one", "replacement", "substitution", "substitute", "swap", "change_one", "edit", "bounded")
+ALSO_CALLED = dict.fromkeys(REMOVED, "add_or_remove") | dict.fromkeys(REPLACED, "replace")
+# By how much a query moves, in units of its add-or-remove sensitivity.
+SENSITIVITY = {"add_or_remove": 1.0, "replace": 2.0}
 
 CountedPair: TypeAlias = tuple[Pair, float]  # a pair of the compiled core, and how often it is released
 
@@ -96,6 +68,10 @@ class Mechanism:
         """
         del upper
         return [(self._pair(adjacency), 1.0)]
+
+    def _refusal(self, adjacency: Adjacency, reason: str) -> ValueError:
+        """Return the error to raise where no pair is proven."""
+        return ValueError(f"{shown(self)} is not supported under adjacency={shown(adjacency)}: {reason}")
 
     def _mixed_failure(self) -> tuple[float, Mechanism]:
         """Return the probability f with which nothing is promised, and what is: the laws of the output are mixtures (1 - f) P' + f P''."""
@@ -210,8 +186,3 @@ def require_pairs(mechanism: Mechanism) -> None:
         if not part._has_pair:
             msg = f"mechanism must have a dominating pair; only Renyi divergences are known of {shown(part)}"
             raise ValueError(msg)
-
-
-def refuse(mechanism: Mechanism, adjacency: Adjacency, reason: str) -> ValueError:
-    """Return the error to raise where no pair is proven."""
-    return ValueError(f"{shown(mechanism)} is not supported under adjacency={shown(adjacency)}: {reason}")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import hockeystick._core as core
-from hockeystick._checks import PROBABILITY, count_scalar, distribution
+from hockeystick._checks import PROBABILITY, count_scalar, distribution, interval
 from hockeystick._checks.shown import shown
-from hockeystick.mechanisms.base import Adjacency, Mechanism, refuse
+from hockeystick.mechanisms.base import Adjacency, Mechanism
 
 __all__ = ["ApproximateDP", "Discrete", "DiscretePairs", "RandomizedResponse"]
 
@@ -44,7 +44,7 @@ class RandomizedResponse(Mechanism):
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "replace":
-            raise refuse(self, adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
+            raise self._refusal(adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
         return core.randomized_response(self.noise_parameter, float(self.num_buckets))
 
 
@@ -73,7 +73,7 @@ class ApproximateDP(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(epsilon=(lambda x: 0 <= x <= 600, "lie in [0, 600]"), delta=PROBABILITY)
+        self._check(epsilon=interval("[0, 600]"), delta=PROBABILITY)
 
     def _mixed_failure(self) -> tuple[float, ApproximateDP]:
         return self.delta, ApproximateDP(self.epsilon, 0.0)

@@ -9,15 +9,7 @@ from dataclasses import dataclass, fields, replace
 import hockeystick._core as core
 from hockeystick._checks import DELTA, boolean_scalar, choice
 from hockeystick._checks.shown import shown
-from hockeystick.mechanisms.base import (
-    ADJACENCIES,
-    ALSO_CALLED,
-    Adjacency,
-    CountedPair,
-    Mechanism,
-    refuse,
-    require_mechanism,
-)
+from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, CountedPair, Mechanism, require_mechanism
 from hockeystick.mechanisms.premises import Premises, joined
 
 SAME = 1e-9  # of a parameter, relative: what lies between is rounding
@@ -150,12 +142,10 @@ class Dominating(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if self.adjacency not in {None, adjacency}:
-            raise refuse(self, adjacency, f"what dominates it is known under {self.adjacency!r} alone")
+            raise self._refusal(adjacency, f"what dominates it is known under {self.adjacency!r} alone")
         if self.failure > 0.0:
-            raise refuse(
-                self,
-                adjacency,
-                "its failure adds to every delta, which only an Accountant that it is composed into counts",
+            raise self._refusal(
+                adjacency, "its failure adds to every delta, which only an Accountant that it is composed into counts"
             )
         if upper:
             return self.mechanism._pairs(adjacency)

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import at_most, count_scalar, distribution, positive_scalar, probability_scalar, real, vector
+from hockeystick._checks import (
+    at_most,
+    count_at_most,
+    count_scalar,
+    distribution,
+    positive_scalar,
+    probability_scalar,
+    real,
+    vector,
+)
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -99,7 +108,7 @@ class MixtureOfGaussians(Mechanism):
         >>> hs.MixtureOfGaussians.of_group(1.0, 2, 0.5).probabilities
         (0.25, 0.5, 0.25)
         """
-        size = _group_size(group_size)
+        size = count_at_most("group_size", group_size, "the largest supported", LARGEST_GROUP)
         rate = probability_scalar("sampling_rate", sampling_rate)
         if rate in (0.0, 1.0):
             return cls(noise_multiplier, [rate * size], [1.0])
@@ -140,7 +149,7 @@ class MixtureOfGaussians(Mechanism):
         >>> hs.MixtureOfGaussians.of_group_in_batch(1.0, 2, 4, 2).sensitivities
         (0.0, 2.0, 4.0)
         """
-        size = _group_size(group_size)
+        size = count_at_most("group_size", group_size, "the largest supported", LARGEST_GROUP)
         dataset, batch = count_scalar("dataset_size", dataset_size), count_scalar("batch_size", batch_size)
         at_most("batch_size", batch, "dataset_size less group_size", dataset - size)
         shares = group_in_batch(size, dataset, batch)
@@ -150,14 +159,8 @@ class MixtureOfGaussians(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if adjacency != "add_or_remove":
-            raise refuse(
-                self, adjacency, "the pair is that of a record added or removed; use adjacency='add_or_remove'"
+            raise self._refusal(
+                adjacency, "the pair is that of a record added or removed; use adjacency='add_or_remove'"
             )
         choices = list(self.sensitivities), list(self.probabilities)
         return [(core.mixture_of_gaussians(self.noise_multiplier, *choices, upper), 1.0)]
-
-
-def _group_size(value: int) -> int:
-    size = count_scalar("group_size", value)
-    at_most("group_size", size, "the largest supported", LARGEST_GROUP)
-    return size

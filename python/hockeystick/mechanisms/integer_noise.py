@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import ClassVar, TypeAlias
 
 import hockeystick._core as core
-from hockeystick._checks import POSITIVE, Domain, at_most, count_scalar
+from hockeystick._checks import POSITIVE, at_most, count_scalar, interval
 from hockeystick.mechanisms.base import SENSITIVITY, Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
-SIGMA: Domain = (lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]")  # of discrete Gaussian noise
+SIGMA = interval("[0.001, 100000]")  # of discrete Gaussian noise
 MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outcome of the pair
 
 
@@ -118,7 +118,7 @@ class IntegerNoise(RenyiMechanism):
     )
 
     def _check_query(self) -> None:
-        self._check(sensitivity=(lambda x: 1.0 <= x <= 1e9, "lie in [1, 1e9]"))
+        self._check(sensitivity=interval("[1, 1e9]"))
         if self.dimension is not None:
             self._check(dimension=count_scalar)
         if self._noise().has_pair(*self._move("replace")):
@@ -279,7 +279,7 @@ class Skellam(IntegerNoise):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(variance=(lambda x: 1e-6 <= x <= 1e12, "lie in [1e-6, 1e12]"))
+        self._check(variance=interval("[1e-6, 1e12]"))
         self._check_query()
 
     def _noise(self) -> core.IntegerNoise:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import POSITIVE, PROBABILITY, positive_scalar
+from hockeystick._checks import POSITIVE, PROBABILITY, interval, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM
 from hockeystick.mechanisms.base import EPSILON, SENSITIVITY, Adjacency, Mechanism
@@ -151,7 +151,7 @@ class TruncatedLaplace(ProfiledMechanism):
     Parameters
     ----------
     noise_multiplier : float
-        Scale b of the density, which is proportional to :math:`e^{-|x|/b}`, over the sensitivity to adding or removing a record. Positive and finite.
+        Scale b of the density, which is proportional to :math:`e^{-|x|/b}`, over the sensitivity to adding or removing a record. In [1/300, 1e9].
     reach : float
         Half-width A of the interval that noise stays in, over the same sensitivity. Positive and finite.
 
@@ -181,7 +181,7 @@ class TruncatedLaplace(ProfiledMechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(noise_multiplier=(lambda x: 2.0 / 600.0 <= x <= 1e9, "lie in [1/300, 1e9]"), reach=POSITIVE)
+        self._check(noise_multiplier=interval("[1/300, 1e9]"), reach=POSITIVE)
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile:
         moved = SENSITIVITY[adjacency]
@@ -192,7 +192,9 @@ class TruncatedLaplace(ProfiledMechanism):
         last = min(moved, 2.0 * self.reach - moved) / self.noise_multiplier
         epsilons = np.linspace(0.0, last * UP, CELLS + 1).tolist()
         deltas = [min(self._delta(min(eps, last) * DOWN, moved) * MASS_UP, 1.0) for eps in epsilons]  # delta falls
-        deltas[-1] = min(self._only_one(moved) * MASS_UP + sys.float_info.min, 1.0)  # and not 0, where it underflows
+        deltas[-1] = min(
+            self._above(self.reach - moved) * MASS_UP + sys.float_info.min, 1.0
+        )  # and not 0, where it underflows
         return PrivacyProfile(epsilons, np.minimum.accumulate(deltas).tolist())
 
     def _delta(self, eps: float, moved: float) -> float:
@@ -200,10 +202,6 @@ class TruncatedLaplace(ProfiledMechanism):
         rest = math.exp(-self.reach / self.noise_multiplier)
         inside = -2.0 * math.expm1(min(0.5 * (eps - moved / self.noise_multiplier), 0.0)) + rest * math.expm1(eps)
         return inside / (2.0 * -math.expm1(-self.reach / self.noise_multiplier))
-
-    def _only_one(self, moved: float) -> float:
-        """Return the mass of what only one data set can give."""
-        return self._above(self.reach - moved)
 
     def _above(self, x: float) -> float:
         """Return the probability of noise above x, as a product: differences of small masses would cancel."""
@@ -216,13 +214,10 @@ class TruncatedLaplace(ProfiledMechanism):
 
     def _tested(self, moved: float) -> PrivacyProfile:
         """Return what tests by thresholds tell: a polygon between points of the trade-off function, or just above them."""
-        only = Fraction(self._only_one(moved) * MASS_DOWN)
-        points = {
-            (Fraction(0), 1 - only),
-            (1 - only, Fraction(0)),
-            (Fraction(0), Fraction(1)),
-            (Fraction(1), Fraction(0)),
-        }
+        shared = 1 - Fraction(
+            self._above(self.reach - moved) * MASS_DOWN
+        )  # what is left can be given by one data set only
+        points = {(Fraction(0), y) for y in (Fraction(1), shared)} | {(x, Fraction(0)) for x in (Fraction(1), shared)}
         best = np.linspace(0.5 * moved, min(moved, self.reach), CELLS + 1).tolist()
         slack = HANDFUL * (self.reach + moved)  # so that rounding makes no test look better
         for threshold in [*best, *(moved - t for t in best)]:  # those of delta in either order

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import STRICT, Array, at_most, choice, count_scalar, real, scalar, vector
+from hockeystick._checks import STRICT, Array, at_most, choice, count_scalar, interval, real, scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, CountedPair, Mechanism, Status
@@ -218,8 +218,8 @@ class PrivacyProfile(Mechanism):
         functions = {"remove": function_of_one_number("remove", remove)}
         if add is not None:
             functions["add"] = function_of_one_number("add", add)
-        accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
-        tail = scalar("tail", tail, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+        accuracy = scalar("accuracy", accuracy, *interval("[0, 0.1]"))
+        tail = scalar("tail", tail, *interval("[0, 0.1]"))
         num_points = count_scalar("num_points", num_points, 2)
         at_most("num_points", num_points, "the largest supported", 10**5)
         ask = _Curves(functions, accuracy, tail)
@@ -293,7 +293,7 @@ class PrivacyProfile(Mechanism):
         if points.size < 2 or not (np.diff(points) > 0.0).all():
             msg = f"breakpoints must be at least two increasing numbers, not {shown(breakpoints)}"
             raise ValueError(msg)
-        tolerance = scalar("tolerance", tolerance, lambda x: 0 < x <= 0.01, "lie in (0, 0.01]")
+        tolerance = scalar("tolerance", tolerance, *interval("(0, 0.01]"))
         p, q = _weights(densities, points, tolerance)
         with np.errstate(divide="ignore", invalid="ignore"):
             loss = np.where(p == q, 0.0, np.log(p) - np.log(q))
@@ -376,13 +376,7 @@ class ProfiledMechanism(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         known = self._known(adjacency, upper=upper)
-        pairs = [] if known is None else known._pairs(adjacency, upper=upper)
-        return [(pair, times * self._times) for pair, times in pairs]
-
-    @property
-    def _times(self) -> int:
-        """How many releases of the profile are one step."""
-        return 1
+        return [] if known is None else known._pairs(adjacency, upper=upper)
 
     def _known(self, adjacency: Adjacency, *, upper: bool) -> Any:
         self._require_adjacency(adjacency)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from hockeystick._checks import DELTA, POSITIVE, STRICT, count_scalar, non_negative_scalar, real, scalar, vector
+from hockeystick._checks import (
+    DELTA,
+    POSITIVE,
+    STRICT,
+    count_scalar,
+    interval,
+    non_negative_scalar,
+    real,
+    scalar,
+    vector,
+)
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.mechanisms.base import LARGEST_ORDER, ORDERS, Adjacency, CountedPair, Mechanism, require_mechanism
@@ -176,8 +186,8 @@ class RenyiDP(RenyiMechanism):
         3.132
         """
         function = function_of_one_number("cumulant", cumulant)
-        accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
-        largest = scalar("largest_order", largest_order, lambda x: 2 <= x <= LARGEST_ORDER, "lie in [2, 1e5]")
+        accuracy = scalar("accuracy", accuracy, *interval("[0, 0.1]"))
+        largest = scalar("largest_order", largest_order, *interval("[2, 1e5]"))
         points = np.array([-1.0, 0.0, *(order - 1.0 for order in ORDERS if order < largest), largest - 1.0])
         values = np.array([float(function(s)) for s in points.tolist()])
         for s, value in zip(points[:2], values, strict=False):
@@ -252,9 +262,7 @@ class PrivateSelection(RenyiMechanism):
         require_mechanism(self.mechanism)
         self._check(count=count_scalar, mean=POSITIVE)
         if self.shape is not None:
-            self._check(
-                shape=(lambda x: -1 < x < 1e6, "lie in (-1, 1e6)"), mean=(lambda x: 1 <= x <= 1e12, "lie in [1, 1e12]")
-            )
+            self._check(shape=interval("(-1, 1e6)"), mean=interval("[1, 1e12]"))
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return (self.mechanism,)

@@ -9,7 +9,7 @@ import hockeystick._core as core
 from hockeystick._checks import PROBABILITY, at_most, boolean_scalar, count_scalar, setting_warnings
 from hockeystick._checks.shown import shown
 from hockeystick._statements import say
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse, require_mechanism, require_pairs
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism, require_pairs
 from hockeystick.mechanisms.noise import Gaussian
 
 ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
@@ -53,9 +53,7 @@ class Composed(Mechanism):
         if not self.steps:
             msg = "steps must not be empty"
             raise ValueError(msg)
-        self._set(steps=tuple(_step(step) for step in self.steps))
-        for mechanism, _ in self.steps:
-            require_pairs(mechanism)
+        self._set(steps=tuple(map(_step, self.steps)))
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return tuple(mechanism for mechanism, _ in self.steps)
@@ -72,6 +70,7 @@ def _step(step: object) -> tuple[Mechanism, int]:
     if not isinstance(step, Sequence) or len(step) != 2 or not isinstance(step[0], Mechanism):
         msg = f"steps must be pairs of a mechanism and a count, not {shown(step)}"
         raise TypeError(msg)
+    require_pairs(step[0])
     return step[0], count_scalar("count", step[1])
 
 
@@ -101,7 +100,7 @@ class SampledMechanism(Mechanism):
     def _require_both(self, adjacency: Adjacency, doing: str) -> None:
         """Refuse a mechanism that is a guarantee for one adjacency."""
         if any(part._for_one_adjacency for part in self.mechanism._within()):
-            raise refuse(self, adjacency, f"its mechanism must have a pair for {doing} a record as well")
+            raise self._refusal(adjacency, f"its mechanism must have a pair for {doing} a record as well")
 
     def _removal(self, *, upper: bool) -> list[CountedPair]:
         """Return what one release leaks of a record that is removed, or refuse to answer for one that is replaced."""
@@ -109,8 +108,8 @@ class SampledMechanism(Mechanism):
         try:
             return self.mechanism._pairs("add_or_remove", upper=upper)
         except ValueError as reason:
-            why = f"its mechanism must have a pair for removing a record, and {reason}"
-            raise refuse(self, "replace", why) from None
+            error = self._refusal("replace", f"its mechanism must have a pair for removing a record, and {reason}")
+            raise error from None
 
 
 MOST_COPIES = 100  # of a record on average
@@ -193,7 +192,7 @@ class FixedSizeSampled(SampledMechanism):
         try:
             return [(core.fixed_size_steps(steps, *batch, adjacency == "replace", upper), 1.0)]
         except ValueError as reason:
-            raise refuse(self, adjacency, str(reason)) from None
+            raise self._refusal(adjacency, str(reason)) from None
 
 
 @dataclass(frozen=True)
@@ -254,18 +253,8 @@ class TruncatedPoissonSampled(Mechanism):
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        said = [
-            (
-                "truncated Poisson sampling: every step draws its own sample, each record independently, of which a uniform "
-                f"subset is kept if it has more than {self.max_batch_size}; which is secret; a data set has at most "
-                f"{self.dataset_size} records"
-            )
-        ]
-        if self.zeroed_out:
-            said.append(
-                "zero-out adjacency: a record that is removed keeps its place in samples and batches, and contributes nothing"
-            )
-        return said
+        own = say("assumed_truncated", most=self.max_batch_size, records=self.dataset_size)
+        return [own, say("assumed_zeroed_out")] if self.zeroed_out else [own]
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         noise: float = self.mechanism.noise_multiplier  # type: ignore[attr-defined]
@@ -343,12 +332,7 @@ class RandomAllocation(SampledMechanism):
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        return [
-            (
-                f"random allocation: in every epoch each record takes part in {self.num_selected} of the "
-                f"{self.num_steps} steps, drawn uniformly and independently of all other records; the choice is secret"
-            )
-        ]
+        return [say("assumed_allocation", selected=self.num_selected, steps=self.num_steps)]
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if self.num_selected == self.num_steps:

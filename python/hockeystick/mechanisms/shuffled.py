@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import hockeystick._core as core
-from hockeystick._checks import at_most, choice, count_scalar
-from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, refuse
+from hockeystick._checks import at_most, choice, count_scalar, interval
+from hockeystick._statements import say
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 
 Randomizer: TypeAlias = Literal["any", "randomized_response"]
 RANDOMIZERS = ("any", "randomized_response")
@@ -50,22 +51,17 @@ class Shuffled(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(epsilon0=(lambda x: 0 < x <= 20, "lie in (0, 20]"), num_users=count_scalar)
+        self._check(epsilon0=interval("(0, 20]"), num_users=count_scalar)
         at_most("num_users", self.num_users, "the largest supported", MOST_USERS)
         choice("randomizer", self.randomizer, RANDOMIZERS)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        return [
-            (
-                "shuffling: each user sends one report by a randomiser of its own coins, every report is "
-                f"{self.epsilon0:g}-locally private, and only their multiset is seen"
-            )
-        ]
+        return [say("assumed_shuffled", epsilon=f"{self.epsilon0:g}")]
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "replace":
-            raise refuse(self, adjacency, "a report is replaced, not added or removed")
+            raise self._refusal(adjacency, "a report is replaced, not added or removed")
         return core.shuffled(self.epsilon0, float(self.num_users), self.randomizer == "randomized_response")
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:

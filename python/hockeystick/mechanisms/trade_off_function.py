@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, at_most, boolean_scalar, count_scalar, scalar, vector
+from hockeystick._checks import STRICT, Array, at_most, boolean_scalar, count_scalar, interval, scalar, vector
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency
@@ -114,16 +114,9 @@ def profile(corners: list[Corner], *, symmetric: bool, up: bool) -> PrivacyProfi
     epsilons = sorted({0.0, *sides[0].epsilons, *sides[1].epsilons})
     if any(side.is_steep for side in sides):
         epsilons = sorted({*epsilons, LARGEST_EPSILON})
-    remove, add = (np.array([side.delta(eps) for eps in epsilons]) for side in sides)
-    if symmetric:
-        return PrivacyProfile(epsilons, _falling(np.minimum(remove, add)))
-    return PrivacyProfile(epsilons, _falling(remove), _falling(add))
-
-
-def _falling(deltas: Array) -> list[float]:
-    """Return each number, or the least before it: rounding may make them rise."""
-    falling: list[float] = np.minimum.accumulate(deltas).tolist()
-    return falling
+    both = np.array([[side.delta(eps) for eps in epsilons] for side in sides])
+    curves = both.min(axis=0, keepdims=True) if symmetric else both
+    return PrivacyProfile(epsilons, *np.minimum.accumulate(curves, axis=1).tolist())  # rounding may make them rise
 
 
 FARTHEST = 36.7  # logit of the largest rate below 1
@@ -213,12 +206,11 @@ class TradeOff(ProfiledMechanism):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        rates = vector("false_positive_rates", STRICT.probability("false_positive_rates", self.false_positive_rates))
-        if rates[0] != 0.0 or not (np.diff(rates) > 0.0).all():
-            msg = f"false_positive_rates must increase from 0, not be {shown(self.false_positive_rates)}"
+        rates, missed = _checked(self.false_positive_rates, self.false_negative_rates, from_zero=True)
+        if missed[-1] != 0.0:
+            msg = f"false_negative_rates must end with 0, not with {missed[-1]:g}"
             raise ValueError(msg)
-        missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", self.false_negative_rates))
-        _require_trade_off(rates, missed)
+        require_convex("false_negative_rates", "rate", rates, missed, TOLERANCE)
         self._check(symmetric=boolean_scalar)
         self._set(false_positive_rates=tuple(rates.tolist()))
         self._set(false_negative_rates=tuple(missed.tolist()))
@@ -256,12 +248,7 @@ class TradeOff(ProfiledMechanism):
         >>> print(hs.format_upper(hs.Accountant().compose(step).delta(0.5), ".4f"), hs.format_upper(hs.gdp_delta(0.5, 0.5), ".4f"))
         0.0535 0.0525
         """
-        rates = vector("false_positive_rates", STRICT.probability("false_positive_rates", false_positive_rates))
-        if not (np.diff(rates) > 0.0).all():
-            msg = f"false_positive_rates must increase, not be {shown(false_positive_rates)}"
-            raise ValueError(msg)
-        missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", false_negative_rates))
-        _require_falling(rates, missed)
+        rates, missed = _checked(false_positive_rates, false_negative_rates, from_zero=False)
         known = [(x, y) for x, y in zip(rates.tolist(), missed.tolist(), strict=True) if 0.0 < x < 1.0]
         lefts, heights = [0.0, *(x for x, _ in known)], [*(y for _, y in known), 0.0]
         steps = [(Fraction(x), Fraction(y)) for x, y in zip(lefts, heights, strict=True)]
@@ -315,7 +302,7 @@ class TradeOff(ProfiledMechanism):
         0.12702 0.12694
         """
         ask = function_of_one_number("function", function)
-        accuracy = scalar("accuracy", accuracy, lambda x: 0 <= x <= 0.1, "lie in [0, 0.1]")
+        accuracy = scalar("accuracy", accuracy, *interval("[0, 0.1]"))
         num_points = count_scalar("num_points", num_points, 8)
         at_most("num_points", num_points, "the largest supported", 10**5)
         rates = _rates(num_points)
@@ -349,8 +336,16 @@ def _doubles(corners: list[Corner]) -> tuple[list[float], list[float]]:
     return [float(x) for x, _ in corners], [float(y) for _, y in corners]
 
 
-def _require_falling(rates: Array, missed: Array) -> None:
-    """Refuse what no trade-off function has at these rates, convex or not."""
+def _checked(
+    false_positive_rates: ArrayLike, false_negative_rates: ArrayLike, *, from_zero: bool
+) -> tuple[Array, Array]:
+    """Return both rates as arrays, or refuse what no trade-off function has at these rates, convex or not."""
+    rates = vector("false_positive_rates", STRICT.probability("false_positive_rates", false_positive_rates))
+    if (from_zero and rates[0] != 0.0) or not (np.diff(rates) > 0.0).all():
+        start = " from 0" if from_zero else ""
+        msg = f"false_positive_rates must increase{start}, not be {shown(false_positive_rates)}"
+        raise ValueError(msg)
+    missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", false_negative_rates))
     if missed.size != rates.size:
         msg = (
             f"false_negative_rates must be as long as false_positive_rates ({rates.size}), not of length {missed.size}"
@@ -362,12 +357,4 @@ def _require_falling(rates: Array, missed: Array) -> None:
         at = int(excess.argmax())
         msg = f"false_negative_rates must be at most 1 - false_positive_rates, not {missed[at]:g} at rate {rates[at]:g}"
         raise ValueError(msg)
-
-
-def _require_trade_off(rates: Array, missed: Array) -> None:
-    """Refuse a polygon that is no trade-off function."""
-    _require_falling(rates, missed)
-    if missed[-1] != 0.0:
-        msg = f"false_negative_rates must end with 0, not with {missed[-1]:g}"
-        raise ValueError(msg)
-    require_convex("false_negative_rates", "rate", rates, missed, TOLERANCE)
+    return rates, missed

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, STRICT, Array, Domain, Result, broadcast
-from hockeystick._checks.named import in_domains
+from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, STRICT, Array, Domain, Result, broadcast, in_domains
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.isrl import Rate
 from hockeystick.isrl.domains import scalars

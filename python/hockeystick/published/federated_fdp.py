@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice
-from hockeystick._checks.named import in_domains
+from hockeystick._checks import STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice, in_domains
 from hockeystick._checks.shown import shown
 from hockeystick.federated.arguments import SCHEDULES, Schedule
 from hockeystick.kernels import q_inv

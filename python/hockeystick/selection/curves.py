@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from hockeystick._checks import Array, Domain
+from hockeystick._checks import Array, interval
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL
 from hockeystick.kernels import theta
-from hockeystick.mechanisms.base import Adjacency, refuse
+from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile, ProfiledMechanism
 
-GAUSSIAN_NOISE: Domain = (lambda x: 0.01 <= x <= 1e9, "lie in [0.01, 1e9]")  # its deviation over a sensitivity
+GAUSSIAN_NOISE = interval("[0.01, 1e9]")  # its deviation over a sensitivity
 CELLS = 400
 SMALLEST_NORMAL = sys.float_info.min
 SMALLEST = 1e-30  # delta is not followed further down
@@ -66,6 +66,6 @@ class OneDirection(ProfiledMechanism):
 
     def _require_adjacency(self, adjacency: Adjacency) -> None:
         if self.monotone and adjacency == "replace":
-            raise refuse(
-                self, adjacency, "a record that is replaced moves some of them up and others down; use monotone=False"
+            raise self._refusal(
+                adjacency, "a record that is replaced moves some of them up and others down; use monotone=False"
             )

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._checks import Array, at_most, count_scalar, scalar
+from hockeystick._checks import Array, at_most, count_scalar, interval, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
 from hockeystick.kernels import laplace_theta, q
-from hockeystick.mechanisms.base import Adjacency, refuse
+from hockeystick.mechanisms.base import Adjacency, CountedPair
 from hockeystick.mechanisms.noise import Gaussian, Laplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.selection.curves import GAUSSIAN_NOISE, end_of, gaussian_curve, profile_until
@@ -30,14 +30,12 @@ class _Partitions(ProfiledMechanism):
         self._check(partitions=count_scalar)
         at_most("partitions", self.partitions, "the largest supported", MOST_PARTITIONS)
 
-    @property
-    def _times(self) -> int:
-        return self.partitions
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        return [(pair, times * self.partitions) for pair, times in super()._pairs(adjacency, upper=upper)]
 
     def _require_adjacency(self, adjacency: Adjacency) -> None:
         if adjacency != "add_or_remove":
-            raise refuse(
-                self,
+            raise self._refusal(
                 adjacency,
                 "a user is added to the groups or removed; one who is replaced is both, so twice the partitions",
             )
@@ -111,8 +109,7 @@ class OptimalPartitions(_Partitions):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(epsilon=(lambda x: 1e-6 <= x <= 30, "lie in [1e-6, 30]"))
-        self._check(delta=(lambda x: 1e-200 <= x < 1, "lie in [1e-200, 1)"))
+        self._check(epsilon=interval("[1e-6, 30]"), delta=interval("[1e-200, 1)"))
         self._check_partitions()
 
     def assumptions(self) -> list[str]:
@@ -210,7 +207,7 @@ class ThresholdedPartitions(_Partitions):
             msg = f"noise must be Laplace or Gaussian, not {shown(self.noise)}"
             raise TypeError(msg)
         scalar("noise_multiplier of noise", self.noise.noise_multiplier, *GAUSSIAN_NOISE)
-        self._check(threshold=(lambda x: abs(x) <= 1e12, "lie in [-1e12, 1e12]"))
+        self._check(threshold=interval("[-1e12, 1e12]"))
         self._check_partitions()
 
     def assumptions(self) -> list[str]:

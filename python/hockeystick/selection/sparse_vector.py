@@ -41,9 +41,9 @@ class AboveThreshold(OneDirection):
     Parameters
     ----------
     threshold_noise : float
-        Scale of the threshold's noise, over the sensitivity of one query under the adjacency in use. Drawn once.
+        Scale of the threshold's noise, over the sensitivity of one query under the adjacency in use. Drawn once. Positive and finite.
     query_noise : float
-        Scale of the noise of each query, which is fresh, over the same sensitivity.
+        Scale of the noise of each query, which is fresh, over the same sensitivity. Positive and finite.
     hits : int
         After how many answers "above" it stops.
     monotone : bool
@@ -149,12 +149,8 @@ class GaussianAboveThreshold(OneDirection):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(
-            threshold_noise=GAUSSIAN_NOISE,
-            query_noise=GAUSSIAN_NOISE,
-            num_queries=count_scalar,
-            monotone=boolean_scalar,
-        )
+        self._check(threshold_noise=GAUSSIAN_NOISE, query_noise=GAUSSIAN_NOISE)
+        self._check(num_queries=count_scalar, monotone=boolean_scalar)
 
     def _said(self) -> str:
         return f"sparse vector: queries move by the sensitivity used at most, it stops at the first answer above or after {self.num_queries} queries"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import STRICT, Array, probability_scalar, real, scalar
+from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, real, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
@@ -193,8 +193,7 @@ def votes_epsilon(votes: ArrayLike, noise: float, delta: float) -> DataDependent
     >>> print(hs.selection.votes_epsilon(agreed, 40.0, 1e-6))
     epsilon 1.75946 at delta 1e-06 for these votes, which is private itself; 5.9271 whatever the votes
     """
-    scalar("delta", delta, lambda x: 0 < x < 1, "lie in (0, 1)")
-    delta = probability_scalar("delta", delta)
+    delta = scalar("delta", delta, *OPEN_PROBABILITY)
     orders = np.array(ORDERS)
     divergences = votes_renyi(votes, noise, orders)
     queries = np.atleast_2d(np.asarray(votes)).shape[0]

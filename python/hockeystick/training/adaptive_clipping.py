@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hockeystick._checks.scalars import positive_scalar
+from hockeystick._checks import positive_scalar
 from hockeystick._checks.shown import shown
 
 __all__ = ["adaptive_clipping_noise"]

@@ -13,12 +13,12 @@ from hockeystick._checks import (
     POSITIVE,
     boolean_scalar,
     choice,
+    count_at_most,
     count_scalar,
     positive_scalar,
     scalar,
     setting_warnings,
 )
-from hockeystick._checks.scalars import count_at_most
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, SENTENCES, Format, say, say_all

@@ -9,12 +9,12 @@ from hockeystick._checks import (
     OPEN_PROBABILITY,
     POSITIVE,
     choice,
+    count_at_most,
     count_scalar,
     positive_scalar,
     scalar,
     setting_warnings,
 )
-from hockeystick._checks.scalars import count_at_most
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import (

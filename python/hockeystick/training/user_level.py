@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import count_scalar, positive_scalar
-from hockeystick._checks.scalars import count_at_most
+from hockeystick._checks import count_at_most, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
 from hockeystick.mechanisms.base import Mechanism
