@@ -17,8 +17,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Checks, OnError, Result
-from hockeystick._checks.array_checks import CoreFunction
+from hockeystick._checks import Checks, CoreFunction, OnError, Result
 from hockeystick.last_iterate.arguments import check_index, check_process, check_step
 
 
