@@ -15,6 +15,7 @@ import effort
 import hockeystick._core as core
 import processes
 from hockeystick.sweep import ClusterError, PlanError, functions, run
+from hockeystick.sweep.evaluate import computing_with
 from hockeystick.sweep.plan import parse
 from written_files import content
 
@@ -59,6 +60,15 @@ def test_names_that_are_none(tmp_path: Path, given: object) -> None:
     """What is no instruction set is refused with the names of all."""
     with pytest.raises(PlanError, match=r"instruction_set must be one of portable, v2, v3, v4, not "):
         run({**PLAN, "instruction_set": given}, tmp_path / "out")
+
+
+def test_set_of_the_calling_thread(tmp_path: Path) -> None:
+    """A plan without a set has the best of the machine, as its manifest says, also where the caller's thread uses another one."""
+    run(PLAN, tmp_path / "best", num_threads=1)
+    with computing_with(SETS[0]):
+        run(PLAN, tmp_path / "there", num_threads=1)
+        assert core.use_instruction_set(SETS[0]) == SETS[0]  # as before
+    assert content(tmp_path / "there") == content(tmp_path / "best")
 
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,10 +58,7 @@ def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
 @contextlib.contextmanager
 def computing_with(instruction_set: str) -> Iterator[None]:
     """Have compiled functions use a set of instructions in this thread, the machine's best if it is empty; refuse one that there is not."""
-    if not instruction_set:
-        yield
-        return
-    before = core.use_instruction_set(instruction_set)
+    before = core.use_instruction_set(instruction_set or core.instruction_set)
     try:
         yield
     finally:
