@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import federated, published
-from hockeystick.sweep import functions, run
+from hockeystick.sweep import run
 from hockeystick.sweep.plan import load, parse
 from sweep_plans import THETA, changed
 from written_files import content
@@ -51,12 +50,9 @@ def root(
 
 
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in(register: Callable[[Callable[..., Any]], None]) -> None:
     """Register the stand-in as `testing.root`."""
-    module = types.ModuleType("hockeystick_stand_in")
-    module.root = root  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(functions.REGISTERED, "testing.root", functions.Registered(module.__name__))
+    register(root)
 
 
 def test_values_equal_the_direct_call(tmp_path: Path) -> None:
@@ -212,13 +208,10 @@ def test_axes_are_constant_over_rounds(tmp_path: Path) -> None:
 
 def test_unsound_formula_says_so(tmp_path: Path) -> None:
     """A published formula that is no bound carries its warning into the table and the summary, once, and again where all was done."""
-    plan = {
-        "outputs": {"mu": "published.fedavg_gdp"},
-        "fixed": FEDERATION,
-        "axes": {"local_steps": [1], "noise_std": [1.0, 2.0]},
-    }
+    axes = {"local_steps": [1], "noise_std": [1.0, 2.0]}
+    plan = {"shard_rows": 1, "outputs": {"mu": "published.fedavg_gdp"}, "fixed": FEDERATION, "axes": axes}
     for _ in range(2):
-        summary = run({**plan, "shard_rows": 1}, tmp_path / "out")
+        summary = run(plan, tmp_path / "out")
         (warned,) = summary.warnings
         assert "no privacy guarantee" in warned
         assert warned in str(summary)
