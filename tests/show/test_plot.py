@@ -24,7 +24,7 @@ pytest.importorskip("pyarrow")
 from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
-from hockeystick.sweep.store import read_manifest
+from hockeystick.sweep.store import stored_sweep
 from hockeystick.sweep.view import choose
 
 EPS = {"linspace": [0.0, 4.0], "num": 12}
@@ -297,7 +297,7 @@ def test_what_a_budget_allows_is_rounded_down(tmp_path):
         "epsilon": {"function": "dpsgd_epsilon", "arguments": {"steps": 1000, "delta": 1e-5}},
     }
     summary = run({"outputs": outputs, "axes": axes}, tmp_path)
-    plan = parse(read_manifest(tmp_path)["plan"])
+    plan = stored_sweep(tmp_path).plan
     for name, figure in figures_of(choose(plan, None, None, {}), tmp_path, ["steps", "epsilon"], None).items():
         noise, rates = np.array(axes["noise_multiplier"])[:, None], np.array(axes["sampling_rate"])
         steps = hs.dpsgd_steps(noise, rates, 2.0, 1e-5)
@@ -374,7 +374,7 @@ def test_budget_runs_along_cells(tmp_path: Path) -> None:
         },
         tmp_path,
     )
-    plan = parse(read_manifest(tmp_path)["plan"])
+    plan = stored_sweep(tmp_path).plan
     values = hs.dpsgd_epsilon([0.9, 1.3], 0.02, [[100], [400]], 1e-5)
     budget = float(values[1, 1]) + 1e-9
     (figure,) = figures_of(choose(plan, "noise_multiplier", "steps", {}), tmp_path, ["epsilon"], budget).values()

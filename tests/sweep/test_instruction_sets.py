@@ -106,7 +106,7 @@ def test_logspace_is_that_of_the_c_library() -> None:
     mpmath = pytest.importorskip("mpmath")
     for first, last, num in ((1e-3, 1.0, 4), (0.7, 5.0, 40), (1e-300, 1e300, 7), (3.0, 2.0, 5)):
         axes = {"eps": {"logspace": [first, last], "num": num}, "r": [1.0]}
-        values = parse({"outputs": {"delta": "theta"}, "axes": axes}).axes[0].values[0]
+        values = parse({"outputs": {"delta": "theta"}, "axes": axes}).columns["eps"]
         assert (values[0], values[-1]) == (first, last)
         with mpmath.workdps(40):
             ratio = mpmath.mpf(last) / mpmath.mpf(first)

@@ -260,10 +260,10 @@ def test_widest_range() -> None:
         ((2**64 - 1) // 255, [INT64.min + k * ((2**64 - 1) // 255) for k in range(256)]),
     ):
         axis = {"range": [INT64.min, INT64.max], "step": step}
-        (parsed,) = parse({"outputs": {"delta": "theta"}, "fixed": {"r": 1.0}, "axes": {"eps": axis}}).axes
-        assert parsed.values[0].tolist() == expected
-    (parsed,) = parse({**SMALL, "axes": {"eps": {"range": [3, 3], "step": 10**30}}, "fixed": {"r": 1.0}}).axes
-    assert parsed.values[0].tolist() == [3]
+        parsed = parse({"outputs": {"delta": "theta"}, "fixed": {"r": 1.0}, "axes": {"eps": axis}})
+        assert parsed.columns["eps"].tolist() == expected
+    parsed = parse({**SMALL, "axes": {"eps": {"range": [3, 3], "step": 10**30}}, "fixed": {"r": 1.0}})
+    assert parsed.columns["eps"].tolist() == [3]
 
 
 @pytest.mark.parametrize("ends", [[-1e308, 1e308], [1.7e308, -1.7e308]])
@@ -281,7 +281,7 @@ def test_ratios_up_to_the_largest_double() -> None:
     """A logspace may end at the largest double."""
     axis = {"logspace": [1.0, sys.float_info.max], "num": 7}
     with np.errstate(all="raise"):
-        (parsed,) = parse({**SMALL, "axes": {"eps": axis}, "fixed": {"r": 1.0}}).axes
+        parsed = parse({**SMALL, "axes": {"eps": axis}, "fixed": {"r": 1.0}})
     np.testing.assert_allclose(
-        np.log10(parsed.values[0]), np.arange(7) / 6 * np.log10(sys.float_info.max), rtol=1e-12
+        np.log10(parsed.columns["eps"]), np.arange(7) / 6 * np.log10(sys.float_info.max), rtol=1e-12
     )

@@ -77,8 +77,8 @@ def test_ends_are_included_exactly(tmp_path: Path) -> None:
     run(changed(THETA, axes=axes), tmp_path / "out")
     assert {0.1, 0.7} <= {*column(tmp_path / "out", "eps")}
     assert {1e-3, 0.3} <= {*column(tmp_path / "out", "r")}
-    axis = parse(changed(THETA, axes={"eps": {"range": [1, 10], "step": 3}, "r": [1.0]})).axes[0]
-    assert axis.values[0].tolist() == [1, 4, 7, 10]
+    plan = parse(changed(THETA, axes={"eps": {"range": [1, 10], "step": 3}, "r": [1.0]}))
+    assert plan.columns["eps"].tolist() == [1, 4, 7, 10]
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -94,8 +94,8 @@ def test_zipped_axes_move_together(tmp_path: Path) -> None:
     base = {"outputs": {"delta": "theta"}}
     first = load({**base, "zip": [{"eps": [0, 1]}], "axes": {"r": [1.0, 2.0]}})
     last = load({**base, "axes": {"r": [1.0, 2.0]}, "zip": [{"eps": [0, 1]}]})
-    assert first.axis_names() == ["eps", "r"]
-    assert last.axis_names() == ["r", "eps"]
+    assert [*first.columns] == ["eps", "r"]
+    assert [*last.columns] == ["r", "eps"]
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -235,7 +235,7 @@ def test_million_dpsgd_cells(tmp_path: Path) -> None:
     assert load(EXAMPLES / "million_cells.toml").num_cells == 10**6
     plan = load(EXAMPLES / "dpsgd_million.toml")
     assert plan.num_cells == 10**6
-    corner = {axis.names[0]: [axis.values[0][0].item(), axis.values[0][-1].item()] for axis in plan.axes}
+    corner = {name: [values[0].item(), values[-1].item()] for name, values in plan.columns.items()}
     summary = run({**plan.source, "axes": corner}, tmp_path / "out")
     cells = table(tmp_path / "out").to_pydict()
     assert (summary.rows, summary.errors) == (8, 0)

@@ -67,11 +67,11 @@ def _text(value: Any) -> str:
 def _drawn_scale(view: Choice, drawn: Drawn) -> Scale:
     """Return the scale of a drawn argument; what moves with it stands beside it at each tick, or in the label."""
     axis = view.plan.axes[drawn.axis]
-    zipped = [name for name in axis.names if name != drawn.name]
+    zipped = [name for name in axis.columns if name != drawn.name]
     label, ticks = with_unit(drawn.name, unit_of_argument(drawn.name)), tuple[str, ...]()
     if zipped and len(drawn.values) <= FEW:
         label = " / ".join([drawn.name, *zipped])
-        columns = [axis.values[axis.names.index(name)][drawn.points] for name in (drawn.name, *zipped)]
+        columns = [axis.columns[name][drawn.points] for name in (drawn.name, *zipped)]
         ticks = tuple(
             "/".join(_text(value) for value in values) for values in zip(*(c.tolist() for c in columns), strict=True)
         )

@@ -73,15 +73,13 @@ def report_sweep(
     'report.html'
     """
     from hockeystick.report.bokeh_page import page  # noqa: PLC0415 - bokeh is asked for when first needed
-    from hockeystick.sweep.plan import parse  # noqa: PLC0415
-    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415
+    from hockeystick.sweep.store import stored_sweep  # noqa: PLC0415
     from hockeystick.sweep.view import choose_cells, read_sample  # noqa: PLC0415
 
     target = _target(out, destination)
-    found = read_manifest(out)
-    plan = parse(found["plan"])
-    sample = read_sample(out, choose_cells(plan, x, y, slices))
-    content = page(sample, _resource("page.html"), _variables(sample, found))
+    store = stored_sweep(out)
+    sample = read_sample(out, choose_cells(store.plan, x, y, slices))
+    content = page(sample, _resource("page.html"), _variables(sample, store.described()))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(content, encoding="utf-8")
     return target
@@ -192,7 +190,7 @@ def _axis_rows(choice: Choice) -> list[dict[str, Any]]:
             "shown": len(choice.points(index)),
         }
         for index, axis in enumerate(choice.plan.axes)
-        for name, values in zip(axis.names, axis.values, strict=True)
+        for name, values in axis.columns.items()
     ]
 
 
