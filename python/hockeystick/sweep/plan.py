@@ -172,8 +172,9 @@ def _check_sections(source: Mapping[str, Any]) -> None:
 
 
 def _table(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    given: Mapping[str, Any] = source.get(key, {})
-    require(isinstance(given, Mapping), must(key, "be a table", given))
+    given = source.get(key, {})
+    if not isinstance(given, Mapping):  # only then is it shown: a list may have millions of values
+        raise PlanError(must(key, "be a table", given))
     return given
 
 
@@ -181,7 +182,8 @@ def _axes(source: Mapping[str, Any]) -> list[Axis]:
     """Return the axes in the order of the file, where `[[zip]]` may stand before or after `[axes]`."""
     axes = [parse_axis(name, given) for name, given in _table(source, "axes").items()]
     zips = source.get("zip", [])
-    require(isinstance(zips, list), must("zip", "be an array of tables, [[zip]]", zips))
+    if not isinstance(zips, list):
+        raise PlanError(must("zip", "be an array of tables, [[zip]]", zips))
     zipped = [parse_zip(index, given) for index, given in enumerate(zips)]
     given = [key for key in source if key in ("axes", "zip")]
     return zipped + axes if given[:1] == ["zip"] else axes + zipped
