@@ -74,7 +74,7 @@ def test_sample_is_the_table(tmp_path: Path) -> None:
     run(plan.source, tmp_path)
     choice = choose_cells(plan, "steps", "noise_multiplier", None)
     sample = read_sample(tmp_path, choice)
-    rate, noise, steps = (axis.values[0] for axis in plan.axes)
+    rate, noise, steps = plan.columns.values()
     expected = hs.dpsgd_epsilon(noise[:, None], rate[:, None, None], steps, 1e-5, on_error="nan")
     np.testing.assert_array_equal(sample.outputs["again"], expected.ravel())
     assert sample.present.all()

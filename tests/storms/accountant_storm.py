@@ -7,15 +7,14 @@ any moment, and in any child of a fork, the steps of a mechanism must lie betwee
 
 from __future__ import annotations
 
-import contextlib
 import copy
+import functools
 import json
 import math
 import os
 import pickle
 import random
 import sys
-import threading
 import time
 import warnings
 from collections import Counter
@@ -23,8 +22,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import hockeystick as hs
+import processes
 from hockeystick.mechanisms import Mechanism
-from racing import THREADS, restless
+from racing import THREADS, restless, together
 
 MECHANISMS = (
     *(hs.Gaussian(noise) for noise in (20.0, 30.0, 50.0)),
@@ -107,18 +107,17 @@ class Storm:
 
     def fork(self, _: int, dice: random.Random) -> None:
         """Fork amid all this: the child has whole ledgers, composes, asks, spends, and sends its accountant back."""
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
+
+        def work(pipe: int) -> None:
             try:
-                answer = self.in_child(dice)
+                answer: Any = self.in_child(dice)
             except BaseException as error:  # noqa: BLE001 - the parent counts it
                 answer = error
-            with contextlib.suppress(BaseException), os.fdopen(write, "wb") as pipe:
-                pickle.dump(answer, pipe)
-            os._exit(0)
-        os.close(write)
-        answer = heard(child, read)
+            with os.fdopen(pipe, "wb") as file:
+                pickle.dump(answer, file)
+
+        told = processes.in_fork(work, CHILD_ENDS)
+        answer = pickle.loads(told) if told else "hangs, or dies"
         if not isinstance(answer, tuple):
             self.note(f"child: {answer!r}", is_right=False)
             return
@@ -137,7 +136,7 @@ class Storm:
         self.accountant.compose(extra, 5).epsilon(DELTA)
         return self.accountant, extra, before, self.wrong
 
-    def work(self, thread: int, until: float, seed: int) -> None:
+    def work(self, thread: int, until: float, seed: float) -> None:
         """Do one act after the other."""
         dice = random.Random(f"{seed} {thread}")
         acts = (self.compose, self.query, self.save, self.fork)
@@ -177,30 +176,12 @@ def is_whole(one: Any) -> bool:
     return saved == len(one) == sum(one.ledger.values())
 
 
-def heard(child: int, read: int) -> Any:
-    """Return what a child sends, or a word if it hangs; end it then."""
-    timer = threading.Timer(CHILD_ENDS, os.kill, (child, 9))
-    timer.start()
-    try:
-        with os.fdopen(read, "rb") as pipe:
-            answer = pickle.load(pipe)
-    except EOFError:
-        answer = "hangs, or dies"
-    finally:
-        timer.cancel()
-        os.waitpid(child, 0)
-    return answer
-
-
-def storm(seconds: float, seed: int = 1) -> tuple[dict[str, int], dict[str, int]]:
+def storm(seconds: float = 10.0, seed: float = 1) -> tuple[dict[str, int], dict[str, int]]:
     """Storm; return what was done and what was wrong."""
     warnings.simplefilter("ignore", DeprecationWarning)  # of forks amid threads
     one, until = Storm(), time.monotonic() + seconds
     with restless():
-        threads = [threading.Thread(target=one.work, args=(i, until, seed)) for i in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
+        for thread in together(*(functools.partial(one.work, i, until, seed) for i in range(THREADS))):
             thread.join()
     done, found = one.least(), {**one.accountant.ledger, **one.filter.ledger}
     wrong = Counter(one.wrong)
@@ -213,9 +194,7 @@ def storm(seconds: float, seed: int = 1) -> tuple[dict[str, int], dict[str, int]
 
 
 if __name__ == "__main__":
-    did, was_wrong = storm(
-        float(sys.argv[1]) if len(sys.argv) > 1 else 10.0, int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    )
+    did, was_wrong = storm(*map(float, sys.argv[1:]))
     print(*(f"{count} {name}" for name, count in did.items()), sep=", ")
     print("wrong:", was_wrong or "nothing, steps lost 0, budget exceeded 0")
     sys.exit(bool(was_wrong))

@@ -62,11 +62,8 @@ def contents(path: Path) -> Contents:
             for client in clients
         }
         rooms = {client: ledgers.remaining(STEPS[1], client) for client in clients}
-        log = (
-            [(entry.number, STEPS.index(entry.mechanism), entry.steps) for entry in ledgers.log(clients[0])]
-            if clients
-            else []
-        )
+        entries = ledgers.log(clients[0]) if clients else []
+        log = [(entry.number, STEPS.index(entry.mechanism), entry.steps) for entry in entries]
         logged = Counter(step for _, step, count in log for _ in range(count))
         assert not clients or logged == charged[clients[0]]
         return Contents(charged, rooms, log, ledgers.head)

@@ -1,6 +1,6 @@
 """A storm on one file of client ledgers: processes, threads, kills, forks and flipped bits against plain bookkeeping.
 
-    python tests/storms/ledger_storm.py 60
+    python tests/storms/ledger_storm.py SECONDS SEED
 
 Episode by episode a child process opens the file and lets threads enrol, charge and ask; its own forks try the same. It says in
 a pipe what it asks for, and what it was promised. After it has ended, or was killed, another child reads the file: everything promised
@@ -10,7 +10,6 @@ says. Then copies of the file are damaged: each is refused in words, or says wha
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import os
@@ -18,7 +17,6 @@ import random
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 import warnings
@@ -28,7 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import hockeystick as hs
+import processes
 from ledger_books import BUDGETS, FAILURES, STEPS, Bookkeeping, contents, everyone, room_beside
+from racing import together
 
 THREADS = 4
 
@@ -48,27 +48,15 @@ class Pipe:
 
 def in_child(work: Callable[[Pipe], None], kill_after: float | None = None) -> list[list[Any]]:
     """Run some work in a fork, kill it after a time, and return what it said."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        pipe = Pipe(writing)
+
+    def told(descriptor: int) -> None:
+        pipe = Pipe(descriptor)
         try:
             work(pipe)
         except BaseException:  # noqa: BLE001 - the parent counts it
             pipe.say("error", traceback.format_exc()[-2000:])
-        os._exit(0)
-    os.close(writing)
-    timer = threading.Timer(kill_after, os.kill, (child, signal.SIGKILL)) if kill_after is not None else None
-    if timer:
-        timer.start()
-    with os.fdopen(reading, "rb") as lines:
-        said = [json.loads(line) for line in lines]
-    if timer:
-        timer.cancel()
-        timer.join()
-    os.waitpid(child, 0)
-    return said
+
+    return [json.loads(line) for line in processes.in_fork(told, kill_after).splitlines()]
 
 
 def offered(path: Path) -> int:
@@ -154,10 +142,8 @@ def session(path: Path, seed: int, pipe: Pipe) -> None:
                 except BaseException:  # noqa: BLE001 - the parent counts it
                     pipe.say("error", traceback.format_exc()[-2000:])
 
-            threads = [threading.Thread(target=work, args=(random.Random(rng.random()),)) for _ in range(THREADS)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
+            dice = [random.Random(rng.random()) for _ in range(THREADS)]
+            for thread in together(*(functools.partial(work, own) for own in dice)):
                 thread.join()
 
 
@@ -193,7 +179,7 @@ def damaged_copies(path: Path, seed: int, copies: int, pipe: Pipe) -> None:
             pipe.say("damaged and the same" if found == truth else "damaged and not refused")
 
 
-def storm(duration: float, seed: int = 0) -> Counter[str]:
+def storm(duration: float = 60.0, seed: float = 0) -> Counter[str]:
     """Return the counts of a storm of so many seconds."""
     rng, books, end = random.Random(seed), Bookkeeping(), time.monotonic() + duration
     with tempfile.TemporaryDirectory() as folder:
@@ -213,11 +199,7 @@ def storm(duration: float, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("seconds", type=float, nargs="?", default=60.0)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    counts = storm(arguments.seconds, arguments.seed)
+    counts = storm(*map(float, sys.argv[1:]))
     for what, number in sorted(counts.items()):
         print(f"{number:8d}  {what}")
     sys.exit(any(counts[what] for what in FAILURES))

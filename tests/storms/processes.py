@@ -10,7 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 PATIENCE = float(os.environ.get("HOCKEYSTICK_PATIENCE", "1"))
@@ -57,6 +58,28 @@ def run(
         out, errors = process.communicate(timeout=seconds(limit))
     assert not check or process.returncode == 0, f"{out}{errors}"
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
+def in_fork(work: Callable[[int], object], kill_after: float | None) -> bytes:
+    """Run some work in a fork, kill it after so many seconds, if it is to be, and return what it wrote to its descriptor."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        with contextlib.suppress(BaseException):  # what the parent should hear of it is said by then
+            work(writing)
+        os._exit(0)
+    os.close(writing)
+    with contextlib.ExitStack() as stack:
+        if kill_after is not None:
+            timer = threading.Timer(kill_after, os.kill, (child, signal.SIGKILL))
+            stack.callback(timer.join)
+            stack.callback(timer.cancel)
+            timer.start()
+        with os.fdopen(reading, "rb") as pipe:
+            told = pipe.read()
+    os.waitpid(child, 0)
+    return told
 
 
 def python(code: str, *arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -22,6 +22,14 @@ def restless() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
+def together(*calls: Callable[[], Any]) -> list[threading.Thread]:
+    """Start each call in a thread of its own."""
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
 def race(call: Callable[[], Any], each: int, *, meanwhile: Callable[[], Any] = lambda: None) -> int:
     """Call `each` times in each of 8 threads, and `meanwhile` in this one until they end; return how many calls there were.
 
@@ -38,9 +46,7 @@ def race(call: Callable[[], Any], each: int, *, meanwhile: Callable[[], Any] = l
             raised.append(error)
 
     with restless():
-        threads = [threading.Thread(target=run) for _ in range(THREADS)]
-        for thread in threads:
-            thread.start()
+        threads = together(*[run] * THREADS)
         while any(thread.is_alive() for thread in threads):
             meanwhile()
         for thread in threads:

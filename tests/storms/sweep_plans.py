@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hockeystick.sweep.functions import Function
 
 THETA: dict[str, Any] = {
     "shard_rows": 7,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
     "axes": {"eps": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
 }
+
+
+# Of every argument of the registered functions a value in the domain of each of them.
+GOOD: dict[str, Any] = {
+    **dict.fromkeys(("eps", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
+    **dict.fromkeys(("clip_norm", "diameter", "distance", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
+    **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
+    **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),
+    **dict.fromkeys(("learning_rate", "sampling_rate", "fpr", "suffix"), 0.25),
+    **dict.fromkeys(("smoothness", "mu", "prox", "first", "weights"), 1.0),
+    "delta": 1e-5, "order": 2.0, "image_low": 0.0, "eta": 0.5, "strong_convexity": 0.25,
+    "x": 0.5, "r": 0.5, "p": 0.5, "loss": "convex", "schedule": "constant", "c": 1.0, "z": 1.0, "replacement": True, "quick": True,
+}  # fmt: skip
+
+
+def required_of(function: Function) -> list[str]:
+    """Return the arguments without which a function refuses all cells."""
+    one_of_two = ["noise_std"] * ({"noise_std", "noise_scale"} <= {*function.parameters})
+    return [*function.required, *one_of_two]
+
+
+@contextlib.contextmanager
+def workers_here(number: int) -> Iterator[Any]:
+    """Give a Dask client of so many workers in this process, with one thread each."""
+    import distributed  # noqa: PLC0415 - for tests of clusters only
+
+    how = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "protocol": "inproc://"}
+    with (
+        distributed.LocalCluster(n_workers=number, **how) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        yield client
 
 
 def toml(plan: Mapping[str, Any]) -> str:
@@ -22,6 +59,12 @@ def toml(plan: Mapping[str, Any]) -> str:
         return f"[{', '.join(map(value, given))}]" if isinstance(given, list) else json.dumps(given)
 
     return "".join(f"{key} = {value(given)}\n" for key, given in plan.items())
+
+
+def written(plan: Mapping[str, Any], folder: Path) -> Path:
+    """Return a new plan file in a folder."""
+    (folder / "plan.toml").write_text(toml(plan))
+    return folder / "plan.toml"
 
 
 def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:

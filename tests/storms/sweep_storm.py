@@ -12,14 +12,12 @@ import contextlib
 import logging
 import multiprocessing
 import random
-import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import fsspec
@@ -29,7 +27,7 @@ import pyarrow.parquet as pq
 from moto.server import ThreadedMotoServer
 
 import processes
-from hockeystick.sweep import OutputError, run, store
+from hockeystick.sweep import OutputError, run
 from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
 from written_files import lost_and_doubled, rows_of, whole_files
@@ -146,9 +144,7 @@ class Round:
         there = whole_files(self.folder)
         self.counts["rounds with other bytes"] += there != self.whole[owner]
         rows = rows_of(there)
-        lost, doubled = lost_and_doubled(rows["cell"], CELLS)
-        self.counts["rows lost"] += lost
-        self.counts["rows doubled"] += doubled
+        self.counts.update(lost_and_doubled(rows["cell"], CELLS))
         self.counts["rows mixed"] += int(np.sum(rows["r"].to_numpy() != PLANS[owner]["fixed"]["r"]))
 
 
@@ -187,34 +183,41 @@ def bucket() -> Iterator[tuple[str, dict[str, str]]]:
 def storm(kind: str, seconds: float, seed: int = 0) -> Counter[str]:
     """Return the counts of so many seconds of rounds in directories or on an object store."""
     chance = random.Random(seed)
-    total = Counter[str]()
     with tempfile.TemporaryDirectory() as root, bucket() as (url, s3):
-        whole = []
-        for at, plan in enumerate(PLANS):
-            run(plan, Path(root) / f"whole{at}", num_threads=1)
-            whole.append(whole_files(Folder(Path(root) / f"whole{at}")))
-            assert len(whole[-1]) == parse(plan).num_shards + 1
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            number = total["rounds"]
-            out = f"{url}/{number}" if kind == "object store" else f"{root}/{number}"
+        whole = [undisturbed(plan, f"{root}/whole{at}") for at, plan in enumerate(PLANS)]
+
+        def play(out: str, _number: int) -> Counter[str]:
             one = Round(out, s3, whole, chance)
             for _ in range(chance.randrange(1, 4)):
                 one.start_and_kill()
             one.finish()
-            total.update(one.counts)
-            if kind != "object store":
-                shutil.rmtree(out)
+            return one.counts
+
+        return rounds(url if kind == "object store" else root, seconds, play)
+
+
+def undisturbed(plan: dict[str, Any], out: str) -> dict[str, bytes]:
+    """Return what an undisturbed run of a plan leaves."""
+    run(plan, out, num_threads=1)
+    whole = whole_files(Folder(out))
+    assert len(whole) == parse(plan).num_shards + 1
+    return whole
+
+
+def rounds(place: str, seconds: float, play: Callable[[str, int], Counter[str]]) -> Counter[str]:
+    """Return the counts of so many seconds of rounds, each in a new folder there."""
+    total, end = Counter[str](), time.monotonic() + seconds
+    while time.monotonic() < end:
+        total.update(play(f"{place}/{total['rounds']}", total["rounds"]))
     return total
 
 
-def main() -> None:
-    """Print the counts."""
+def main(storm: Callable[[str, float], Counter[str]]) -> None:
+    """Print the counts of so many seconds, a minute if the command says nothing, in directories and in a bucket."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    print(f"hockeystick {store.__version__}, {seconds:g} s each")
     for kind in ("directory", "object store"):
         print(f"{kind}: {dict(storm(kind, seconds))}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(storm)

@@ -24,7 +24,7 @@ import processes
 from hockeystick.sweep import run
 from hockeystick.sweep.folders import Folder
 from sweep_faults import cluster
-from sweep_storm import bucket
+from sweep_storm import bucket, main, rounds, undisturbed
 from written_files import lost_and_doubled, rows_of, whole_files
 
 CELLS, PARTS = 400, 40
@@ -55,14 +55,7 @@ WRONG = (
     "rounds with other bytes",
 )
 PRELOAD = str(Path(__file__).with_name("killed_while_writing.py"))
-WORKERS = (
-    "--nworkers",
-    "2",
-    "--nthreads",
-    "1",
-    "--preload",
-    PRELOAD,
-)  # which die while they write, and are started again
+WORKERS = ("--nworkers", "2", "--nthreads", "1", "--preload", PRELOAD)  # die while they write, and are started again
 
 
 class Round:
@@ -113,19 +106,14 @@ class Round:
         there = whole_files(self.folder)
         left = {*self.folder.entries("cells")} - {name.removeprefix("cells/") for name in there}
         self.counts["rounds with other bytes"] += there != self.whole or bool(left)
-        lost, doubled = lost_and_doubled(rows_of(there)["cell"], CELLS)
-        self.counts["rows lost"] += lost
-        self.counts["rows doubled"] += doubled
+        self.counts.update(lost_and_doubled(rows_of(there)["cell"], CELLS))
         return self.counts
 
 
 def storm(kind: str, seconds: float, seed: int = 0) -> Counter[str]:
     """Return the counts of so many seconds of rounds in directories or in a bucket."""
-    total = Counter[str]()
     with tempfile.TemporaryDirectory() as root, bucket() as (url, s3):
-        run(PLAN, f"{root}/whole", num_threads=1)
-        whole = whole_files(Folder(f"{root}/whole"))
-        assert len(whole) == PARTS + 1
+        whole = undisturbed(PLAN, f"{root}/whole")
         log = Path(root) / "killed.txt"
         environment = {
             **os.environ,
@@ -135,22 +123,12 @@ def storm(kind: str, seconds: float, seed: int = 0) -> Counter[str]:
             "PYTHONPATH": os.pathsep.join(sys.path),
         }
         with cluster(Path(root), environment, WORKERS, 1) as made:
-            address, end = made.ready(), time.monotonic() + seconds
-            while time.monotonic() < end:
-                number = total["rounds"]
-                out = f"{url}/{number}" if kind == "object store" else f"{root}/{number}"
-                total.update(Round(address, out, s3, whole, seed + number).play())
+            address, place = made.ready(), url if kind == "object store" else root
+            total = rounds(place, seconds, lambda out, number: Round(address, out, s3, whole, seed + number).play())
         if log.exists():
             total.update(f"workers killed: {line.split()[0]}" for line in log.read_text().splitlines())
     return total
 
 
-def main() -> None:
-    """Print the counts."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 120.0
-    for kind in ("directory", "object store"):
-        print(f"{kind}: {dict(storm(kind, seconds))}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(storm)

@@ -31,7 +31,7 @@ def rows_of(files: dict[str, bytes]) -> Any:
     )
 
 
-def lost_and_doubled(cells: Any, total: int) -> tuple[int, int]:
+def lost_and_doubled(cells: Any, total: int) -> dict[str, int]:
     """Return of how many cells a table has no row, and how many rows are there once more than they should."""
     distinct = len({*cells.to_pylist()})
-    return total - distinct, len(cells) - distinct
+    return {"rows lost": total - distinct, "rows doubled": len(cells) - distinct}

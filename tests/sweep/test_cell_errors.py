@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 import threading
-import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,11 @@ from hockeystick.sweep import CellError, functions, run
 from hockeystick.sweep.captured_warnings import captured_warnings
 from hockeystick.sweep.evaluate import CELL_ERRORS, Shard, evaluate
 from hockeystick.sweep.plan import parse
-from sweep_plans import toml
+from racing import race
+from sweep_plans import GOOD, required_of, written
 
 pytest.importorskip("pyarrow")
 
-GOOD: dict[str, Any] = {
-    **dict.fromkeys(("eps", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
-    **dict.fromkeys(("clip_norm", "diameter", "distance", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
-    **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
-    **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),
-    **dict.fromkeys(("learning_rate", "sampling_rate", "fpr", "suffix"), 0.25),
-    **dict.fromkeys(("smoothness", "mu", "prox", "first", "weights"), 1.0),
-    "delta": 1e-5, "order": 2.0, "image_low": 0.0, "eta": 0.5, "strong_convexity": 0.25,
-    "loss": "convex", "schedule": "constant", "c": 1.0, "z": 1.0, "replacement": True, "quick": True,
-}  # fmt: skip
 BAD = (-1, 0, 3, 1e100)  # outside some domains, and together with others outside others
 
 
@@ -61,9 +51,7 @@ def test_texts_are_those_of_the_cell_alone(name: str) -> None:
     optional = {"smoothness", "strong_convexity", "diameter"} & {*function.parameters}
     if name.startswith("published."):  # which refuse any diameter, whatever the cell
         optional -= {"diameter"}
-    names = [*dict.fromkeys([*function.required, *sorted(optional)])]
-    if {"noise_scale", "noise_std"} <= {*function.parameters}:  # one of the two is needed
-        names.append("noise_std")
+    names = [*dict.fromkeys([*function.required, *sorted(optional), *required_of(function)])]
     numbers = [one for one in dict.fromkeys(names) if not isinstance(GOOD[one], str)]
     fixed = {one: GOOD[one] for one in names if isinstance(GOOD[one], str)}
     bad = BAD[:3] if name in functions.COSTLY else BAD
@@ -92,7 +80,7 @@ def test_numbers_in_texts() -> None:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def calls(register: Callable[[Callable[..., Any]], None]) -> list[int]:
     """Register `testing.gdp`, which is `gdp_delta`, and return a list that grows by the cells of each call."""
     made: list[int] = []
 
@@ -103,10 +91,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             raise ValueError(message)
         return hs.gdp_delta(mu, eps, num_threads=num_threads, on_error=on_error)
 
-    module = types.ModuleType("hockeystick_stand_in")
-    module.gdp = gdp  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(functions.REGISTERED, "testing.gdp", functions.Registered(module.__name__))
+    register(gdp)
     return made
 
 
@@ -130,22 +115,14 @@ def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
 def test_warnings_of_each_thread() -> None:
     """Each thread hears its own warnings while others come and go, and afterwards warnings are as before."""
     before = (warnings.showwarning, [*warnings.filters])
-    heard_by: dict[int, list[str]] = {}
 
-    def work(number: int) -> None:
-        mine: list[str] = []
-        for _ in range(200):
-            with captured_warnings() as texts:
-                warnings.warn(f"of {number}", UserWarning, stacklevel=1)
-            mine += texts
-        heard_by[number] = mine
+    def work() -> None:
+        own = f"of {threading.get_ident()}"
+        with captured_warnings() as texts:
+            warnings.warn(own, UserWarning, stacklevel=1)
+        assert texts == [own]
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert heard_by == {number: [f"of {number}"] * 200 for number in range(8)}
+    assert race(work, 200) == 8 * 200
     assert (warnings.showwarning, [*warnings.filters]) == before
 
 
@@ -154,14 +131,6 @@ PLAN = {
     "outputs": {"spent": "gdp_delta"},
     "axes": {"mu": [3.0, 2.0, 1.0, -1.0, -2.0], "eps": [0.0, 1.0, 2.0]},  # cells 9 to 14 are refused
 }
-
-
-@pytest.fixture
-def plan(tmp_path: Path) -> Path:
-    """Return the plan in a file."""
-    file = tmp_path / "plan.toml"
-    file.write_text(toml(PLAN))
-    return file
 
 
 def test_summary_names_the_first_error(tmp_path: Path) -> None:
@@ -173,20 +142,20 @@ def test_summary_names_the_first_error(tmp_path: Path) -> None:
         assert f"6 cells have an error; see the column error. The first is {summary.first_error}" in str(summary)
 
 
-def test_exit_code_of_failed_cells(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_code_of_failed_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A table with failed cells ends with exit code 3 and the first error, with `--quiet` too, and when resumed."""
     for out, *options in (["a"], ["a"], ["b", "--quiet"], ["b", "--quiet"]):
-        assert main(["sweep", "run", str(plan), "-o", str(tmp_path / out), *options]) == 3
+        assert main(["sweep", "run", str(written(PLAN, tmp_path)), "-o", str(tmp_path / out), *options]) == 3
         errors = capsys.readouterr().err
         assert "hockeystick sweep: 6 cells have an error; the first is cell 9: spent: mu must " in errors
 
 
-def test_strict(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A strict run ends at a part with a failed cell, also of an earlier run, and names the cell, its inputs and the reason."""
     message = r"cell 9 \(mu = -1.0, eps = 0.0\): spent: mu must .*, not -1.0; {} cells are kept"
     with pytest.raises(CellError, match=message.format("[048]")):
         run({**PLAN, "axes": {**PLAN["axes"], "mu": [3.0, 2.0, 1.0, -1.0]}}, tmp_path / "out", strict=True)
-    assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "cli"), "--strict"]) == 3
+    assert main(["sweep", "run", str(written(PLAN, tmp_path)), "-o", str(tmp_path / "cli"), "--strict"]) == 3
     assert "hockeystick sweep: cell " in capsys.readouterr().err
     assert not (tmp_path / "cli/cells/part-000002.parquet").exists()
     run(PLAN, tmp_path / "earlier")
@@ -200,9 +169,7 @@ def test_strict(tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str]) 
 def test_which_arguments_are_integers(name: str) -> None:
     """The table of integers has what the functions themselves refuse with "must be an integer", and nothing else."""
     function = functions.lookup(name)
-    given = {argument: GOOD[argument] for argument in function.required}
-    if {"noise_std", "noise_scale"} <= {*function.parameters}:  # one of the two is needed
-        given["noise_std"] = 1.0
+    given = {argument: GOOD[argument] for argument in required_of(function)}
     for argument in function.parameters:
         if isinstance(GOOD[argument], str | bool):
             continue

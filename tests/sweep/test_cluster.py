@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import pickle
 import socket
@@ -16,13 +15,14 @@ from unittest import mock
 import pytest
 
 import hockeystick as hs
+import sweep_plans
 from hockeystick.cli import main
 from hockeystick.sweep import CellError, ClusterError, cluster, run
 from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
 from hockeystick.sweep.store import digest_of, manifest
 from processes import seconds
-from sweep_plans import toml
+from sweep_plans import workers_here
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -48,17 +48,6 @@ DPSGD = {
     "fixed": {"delta": 1e-5},
     "axes": {"noise_multiplier": [0.8, 1.0, 4.0], "sampling_rate": [0.01, 0.1], "steps": [1, 100, 1000]},
 }
-
-
-@contextlib.contextmanager
-def workers_here(number: int) -> Iterator[Any]:
-    """Give a client of so many workers in this process, with one thread each."""
-    how = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "protocol": "inproc://"}
-    with (
-        distributed.LocalCluster(n_workers=number, **how) as made,
-        distributed.Client(made, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +123,9 @@ def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], address: str, reason: str) -> None:
     """An address where nothing listens, or that is none, is refused in one line, and in a moment."""
-    (tmp_path / "plan.toml").write_text(toml(THETA))
+    plan = sweep_plans.written(THETA, tmp_path)
     began = time.monotonic()
-    assert main(["sweep", "run", str(tmp_path / "plan.toml"), "-o", str(tmp_path / "out"), "--scheduler", address]) == 1
+    assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "out"), "--scheduler", address]) == 1
     assert time.monotonic() - began < seconds(5)
     told = capfd.readouterr().err
     assert f"scheduler must be the address of a Dask scheduler, not {address}: " in told
@@ -238,13 +227,7 @@ def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
     assert beats >= 10  # holding the interpreter, the call would leave it free before and after, at most
 
 
-SHARED = {
-    "shard_rows": 2,
-    "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "fixed": {"r": 1.5},
-    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 20}},
-}
-PARTS = 10
+SHARED, PARTS = {**sweep_plans.THETA, "shard_rows": 2}, 10
 
 
 @pytest.fixture(scope="module")

@@ -52,8 +52,8 @@ def test_nothing_lost_nothing_twice(
     """Whatever ends in the middle, what was written stays, and the same command ends with the bytes of a quiet run."""
     scenario = faults.SCENARIOS[name]
     fault = faults.play(scenario, cluster, tmp_path, whole)
-    assert fault.exit_code == scenario.exit_code
-    assert re.search(scenario.message, fault.message)
-    assert 5 <= fault.parts_then < faults.PARTS
-    assert fault.parts_kept >= fault.parts_then
-    assert (fault.rows_lost, fault.rows_doubled, fault.same_bytes) == (0, 0, True)
+    assert fault["exit code"] == scenario.exit_code
+    assert re.search(scenario.message, fault["message"])
+    assert 5 <= fault["parts there"] < faults.PARTS
+    assert fault["parts kept"] >= fault["parts there"]
+    assert (fault["rows lost"], fault["rows doubled"], fault["same bytes"]) == (0, 0, True)

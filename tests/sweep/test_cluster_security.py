@@ -15,7 +15,7 @@ import pytest
 import processes
 from hockeystick.cli import main
 from hockeystick.sweep import ClusterError, run
-from sweep_plans import toml
+from sweep_plans import written
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -81,11 +81,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.pem" for name in files}
 
 
-def options(certificates: dict[str, Path]) -> list[str]:
-    """Return the command's options."""
-    return [word for name, file in certificates.items() for word in (f"--tls-{name}", str(file))]
-
-
 @pytest.fixture(scope="module")
 def secured(certificates: dict[str, Path]) -> Iterator[Any]:
     """Give a cluster that talks TLS only."""
@@ -96,19 +91,12 @@ def secured(certificates: dict[str, Path]) -> Iterator[Any]:
         yield made
 
 
-@pytest.fixture
-def plan(tmp_path: Path) -> Path:
-    """Return the plan in a file."""
-    file = tmp_path / "plan.toml"
-    file.write_text(toml(PLAN))
-    return file
-
-
-def test_tls_to_a_scheduler(tmp_path: Path, plan: Path, secured: Any, certificates: dict[str, Path]) -> None:
+def test_tls_to_a_scheduler(tmp_path: Path, secured: Any, certificates: dict[str, Path]) -> None:
     """The command computes on a cluster that talks TLS only; without certificates it is refused."""
-    command = ["sweep", "run", str(plan), "--scheduler", secured.scheduler_address, "--quiet"]
+    command = ["sweep", "run", str(written(PLAN, tmp_path)), "--scheduler", secured.scheduler_address, "--quiet"]
+    options = [word for name, file in certificates.items() for word in (f"--tls-{name}", str(file))]
     assert secured.scheduler_address.startswith("tls://127.0.0.1:")
-    assert main([*command, "-o", str(tmp_path / "out"), *options(certificates)]) == 0
+    assert main([*command, "-o", str(tmp_path / "out"), *options]) == 0
     run(PLAN, tmp_path / "here")
     assert content(tmp_path / "out") == content(tmp_path / "here")
     assert main([*command, "-o", str(tmp_path / "none")]) == 1
@@ -160,10 +148,9 @@ def test_tls_between_local_workers(certificates: dict[str, Path]) -> None:
         (["--dashboard", "99999"], r"--dashboard: must be an integer in [1, 65535], not 99999"),
     ],
 )
-def test_options(
-    tmp_path: Path, plan: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
+def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
     """Half of what belongs together, a file that is not there, and a port that is none are refused, and nothing is written."""
+    plan = written(PLAN, tmp_path)
     given = [word.replace("FILE", str(plan)) for word in words]
     with pytest.raises(SystemExit, match="2"):
         sys.exit(main(["sweep", "run", str(plan), "-o", str(tmp_path / "out"), *given]))

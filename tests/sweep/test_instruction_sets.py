@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import pytest
 import effort
 import hockeystick._core as core
 import processes
-from hockeystick.sweep import ClusterError, PlanError, functions, run
+from hockeystick.sweep import ClusterError, functions, run
+from hockeystick.sweep.evaluate import computing_with
 from hockeystick.sweep.plan import parse
+from sweep_plans import workers_here
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -54,11 +56,13 @@ def test_same_bytes_as_on_a_machine_of_that_kind(tmp_path: Path, name: str) -> N
     assert [manifest["instruction_set"] for manifest in stored] == [name]
 
 
-@pytest.mark.parametrize("given", ["avx2", "", 3, ["v3"]])
-def test_names_that_are_none(tmp_path: Path, given: object) -> None:
-    """What is no instruction set is refused with the names of all."""
-    with pytest.raises(PlanError, match=r"instruction_set must be one of portable, v2, v3, v4, not "):
-        run({**PLAN, "instruction_set": given}, tmp_path / "out")
+def test_set_of_the_calling_thread(tmp_path: Path) -> None:
+    """A plan without a set has the best of the machine, as its manifest says, also where the caller's thread uses another one."""
+    run(PLAN, tmp_path / "best", num_threads=1)
+    with computing_with(SETS[0]):
+        run(PLAN, tmp_path / "there", num_threads=1)
+        assert core.use_instruction_set(SETS[0]) == SETS[0]  # as before
+    assert content(tmp_path / "there") == content(tmp_path / "best")
 
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +89,10 @@ def test_machine_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.slow
 def test_worker_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that has not the plan's set is named, with what to do; the client itself need not have it."""
-    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("distributed")
     without(monkeypatch)
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="inproc://") as made,
-        distributed.Client(made, set_as_default=False) as client,
+        workers_here(1) as client,
         pytest.raises(
             ClusterError,
             match=r'on inproc://.* not \'v4\': it cannot run that; in the plan, name the best set .* instruction_set = "v3"; 0 ',
@@ -103,7 +106,7 @@ def test_logspace_is_that_of_the_c_library() -> None:
     mpmath = pytest.importorskip("mpmath")
     for first, last, num in ((1e-3, 1.0, 4), (0.7, 5.0, 40), (1e-300, 1e300, 7), (3.0, 2.0, 5)):
         axes = {"eps": {"logspace": [first, last], "num": num}, "r": [1.0]}
-        values = parse({"outputs": {"delta": "theta"}, "axes": axes}).axes[0].values[0]
+        values = parse({"outputs": {"delta": "theta"}, "axes": axes}).columns["eps"]
         assert (values[0], values[-1]) == (first, last)
         with mpmath.workdps(40):
             ratio = mpmath.mpf(last) / mpmath.mpf(first)
@@ -118,24 +121,20 @@ PROBE = """
 import hashlib, json, sys, warnings
 import numpy as np
 from hockeystick.sweep import functions
+from sweep_plans import GOOD, required_of
 
-values = json.loads(sys.argv[1])
 warnings.simplefilter("ignore")
 random = np.random.default_rng(5)
 found = {}
 for name in sorted(functions.REGISTERED):
     function = functions.lookup(name)
-    given = {argument: values[argument] for argument in function.required if argument in values}
-    given |= {"x": 0.5} if "x" in function.required else {}
-    given |= {"r": 0.5} if "r" in function.required else {}
-    if {"noise_std", "noise_scale"} <= {*function.parameters}:  # one of the two is needed
-        given["noise_std"] = 1.0
+    given = {argument: GOOD[argument] for argument in required_of(function)}
     columns = []
     for argument in function.parameters:
-        middle = values.get(argument, 0.5)
+        middle = GOOD[argument]
         if isinstance(middle, str):
             continue
-        count = int(sys.argv[2]) if name in functions.COSTLY else 100
+        count = int(sys.argv[1]) if name in functions.COSTLY else 100
         whole = argument in functions.INTEGERS
         column = random.integers(max(1, middle // 2), 4 * middle, count) if whole else middle * random.uniform(0.6, 1.3, count)
         call = {**given, argument: column[:, None] if argument in function.per_round else column}
@@ -159,10 +158,9 @@ print(json.dumps(found))
 @pytest.mark.slow
 def test_functions_do_not_depend_on_numpys_instructions() -> None:
     """No function of a plan has other bytes where NumPy and OpenBLAS do without AVX-512, if the core's set is the same."""
-    values = json.dumps(runpy.run_path(str(Path(__file__).with_name("test_cell_errors.py")))["GOOD"])
-    arguments = (values, effort.at_night(6, by_day=2))
+    same = {**os.environ, "HOCKEYSTICK_ISA": "v3", "PYTHONPATH": os.pathsep.join(sys.path)}
     found = [
-        json.loads(processes.python(PROBE, *arguments, env={**os.environ, "HOCKEYSTICK_ISA": "v3", **more}).stdout)
+        json.loads(processes.python(PROBE, effort.at_night(6, by_day=2), env={**same, **more}).stdout)
         for more in ({}, WITHOUT_AVX512)
     ]
     assert found[0].keys() == functions.REGISTERED.keys()

@@ -21,7 +21,7 @@ import effort
 import processes
 from hockeystick import sweep
 from hockeystick.sweep import OutputError, run
-from sweep_plans import THETA, changed, toml
+from sweep_plans import THETA, changed, written
 from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -34,17 +34,9 @@ LONG: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of a finished run, which no test changes."""
-    out = tmp_path_factory.mktemp("finished") / "out"
-    run(THETA, out)
-    return out
-
-
 @pytest.fixture
 def out(tmp_path: Path, finished: Path) -> Path:
-    """Return a copy of it."""
+    """Return a copy of a finished run."""
     return Path(shutil.copytree(finished, tmp_path / "out"))
 
 
@@ -184,9 +176,8 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Pa
 @contextlib.contextmanager
 def started(out: Path, parts: int) -> Iterator[subprocess.Popen[str]]:
     """Give a real process of several threads that has written so many parts of the long plan; before its first step if none."""
-    plan = out.with_suffix(".toml")
-    plan.write_text(toml(LONG))
-    command = [sys.executable, "-m", "hockeystick", "sweep", "run", plan, "-o", out, "--num-threads", "4"]
+    arguments = [written(LONG, out.parent), "-o", out, "--num-threads", "4"]
+    command = [sys.executable, "-m", "hockeystick", "sweep", "run", *arguments]
     with processes.child(command) as process:
         deadline = time.monotonic() + processes.seconds(60)
         while process.poll() is None and time.monotonic() < deadline:

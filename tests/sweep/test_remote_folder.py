@@ -17,7 +17,6 @@ from fsspec.implementations.memory import MemoryFileSystem
 from hockeystick.sweep import OutputError, folders, run, store
 from hockeystick.sweep.folders import Folder
 from sweep_plans import THETA, stored
-from written_files import content
 
 pytest.importorskip("pyarrow")
 fsspec = pytest.importorskip("fsspec")
@@ -58,14 +57,6 @@ def hooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(Hooked, "hook", Hooked.hook)
     yield f"hooked://{uuid.uuid4()}/out"
     Hooked.store.clear()
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return what a run leaves on a disk."""
-    out = tmp_path_factory.mktemp("whole")
-    run(THETA, out)
-    return content(out)
 
 
 @pytest.fixture
@@ -192,11 +183,26 @@ def test_manifest_that_cannot_be_written(hooked: str, monkeypatch: pytest.Monkey
         run(THETA, hooked)
 
 
-@pytest.mark.parametrize("kind", ["directory", "renames", "object store", "object store that replaces"])
-def test_shared_writing(tmp_path: Path, url: str, hooked: str, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+KINDS = [
+    "directory",
+    "renames",
+    "object store",
+    "object store that replaces",
+    pytest.param("S3", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shared_writing(
+    request: pytest.FixtureRequest, tmp_path: Path, hooked: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """A part is there after the first writer and the second; without the token it is not written; another one is told."""
-    monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"hooked"}))
-    folder = Folder({"directory": tmp_path / "out", "renames": url}.get(kind, hooked))
+    places = {"directory": tmp_path / "out", "renames": f"memory://{uuid.uuid4()}"}
+    if kind == "S3":
+        places["S3"] = f"{request.getfixturevalue('bucket')}/{uuid.uuid4()}"
+    else:
+        monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"hooked"}))
+    folder = Folder(places.get(kind, hooked))
     if kind == "object store that replaces":
         monkeypatch.setattr(Hooked, "pipe_file", Hooked.replace_file)
     folder.create()
@@ -210,15 +216,6 @@ def test_shared_writing(tmp_path: Path, url: str, hooked: str, monkeypatch: pyte
         assert not folder.write_shared(name, b"other", lambda: True)
     assert folder.read(name) == b"part"
     assert set(folder.entries("cells")) == {"part-000000.parquet"}
-
-
-@pytest.mark.slow
-def test_conditional_put(bucket: str) -> None:
-    """An object store is asked to create the manifest and not to replace it, and the file that was there first stays."""
-    folder = Folder(f"{bucket}/{uuid.uuid4()}")
-    assert folder.write_shared("_manifest.json", b"first", lambda: True)
-    assert not folder.write_shared("_manifest.json", b"second", lambda: True)
-    assert folder.read("_manifest.json") == b"first"
 
 
 @pytest.mark.slow
@@ -261,17 +258,12 @@ def attempt(plan: dict[str, Any], out: str) -> dict[str, bytes] | None:
 
 
 @pytest.fixture(scope="module")
-def both() -> list[dict[str, bytes]]:
+def both() -> list[dict[str, bytes] | None]:
     """Return what each plan leaves where it is alone."""
-    found = []
-    for plan in PLANS:
-        url = f"memory://{uuid.uuid4()}/out"
-        run(plan, url)
-        found.append(stored(url))
-    return found
+    return [attempt(plan, f"memory://{uuid.uuid4()}/out") for plan in PLANS]
 
 
-def test_two_plans_that_find_no_manifest(meeting: str, both: list[dict[str, bytes]]) -> None:
+def test_two_plans_that_find_no_manifest(meeting: str, both: list[dict[str, bytes] | None]) -> None:
     """One run goes through and the other is refused, where each would have written after the other had looked."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         left = [*pool.map(attempt, PLANS, [meeting] * 2)]
@@ -280,7 +272,7 @@ def test_two_plans_that_find_no_manifest(meeting: str, both: list[dict[str, byte
     assert left[winners[0]] == stored(meeting) == both[winners[0]]
 
 
-def test_two_runs_that_find_no_manifest(meeting: str, both: list[dict[str, bytes]]) -> None:
+def test_two_runs_that_find_no_manifest(meeting: str, both: list[dict[str, bytes] | None]) -> None:
     """Two runs of one plan do not refuse each other, and leave the files of one."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for task in [pool.submit(attempt, PLANS[0], meeting) for _ in range(2)]:

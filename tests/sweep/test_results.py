@@ -1,12 +1,13 @@
-"""Tables that are there: opened, checked, by axes, and asked for their best cell; held against the formulas and plain Python."""
+"""Tables that are there: opened, checked, by axes, and asked for their best cell; held against the formulas and SQL."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-import operator
 import re
 import shutil
+import sqlite3
 import sys
 import warnings
 from pathlib import Path
@@ -58,6 +59,12 @@ def federation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture
+def out(tmp_path: Path, thetas: Path) -> Path:
+    """Return a copy of that of the thetas, which a test may damage."""
+    return Path(shutil.copytree(thetas, tmp_path / "out"))
+
+
 def rows_of(out: Path) -> list[dict[str, Any]]:
     """Return all rows in the order of cells."""
     return sweep.open(out).table().to_table().sort_by("cell").to_pylist()  # type: ignore[no-any-return]
@@ -79,10 +86,8 @@ def test_open(thetas: Path, federation: Path) -> None:
     assert all("noise_std" in text for text in texts if text)
 
 
-def test_missing_parts(tmp_path: Path, thetas: Path) -> None:
+def test_missing_parts(out: Path) -> None:
     """A table without some parts opens, says how many cells are missing, and gives no best cell unless told to."""
-    out = tmp_path / "out"
-    shutil.copytree(thetas, out)
     (out / "cells/part-000001.parquet").unlink()
     table = sweep.open(out)
     assert (table.missing_cells, str(table)) == (5, "12 cells, of which 5 are missing")
@@ -104,10 +109,8 @@ def test_missing_parts(tmp_path: Path, thetas: Path) -> None:
     assert rows_of(out) == []
 
 
-def test_damaged_parts_are_not_read(tmp_path: Path, thetas: Path) -> None:
+def test_damaged_parts_are_not_read(out: Path) -> None:
     """A flipped bit is named by `verify` and refused by `best`; wherever it is in a page, no value of the table changes."""
-    out = tmp_path / "out"
-    shutil.copytree(thetas, out)
     part = out / "cells/part-000001.parquet"
     whole = part.read_bytes()
     right, refused = rows_of(out), 0
@@ -165,69 +168,48 @@ def test_ties_and_infinities(thetas: Path, federation: Path, sign: int) -> None:
     assert sweep.open(federation).best("mu != 1 or mu == 1", minimise="cell")["noise_std"] == 0.1  # type: ignore[index]
 
 
-COMPARE = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+SIGNS = ("<", "<=", ">", ">=", "==", "!=")
 
 
-def compared(name: str, symbol: str, value: Any) -> tuple[str, Any]:
-    """Return a comparison as text, and what it says of a row: True, False, or None where that is not known."""
-
-    def says(row: dict[str, Any]) -> bool | None:
-        known = row[name] is not None and row[name] == row[name]
-        return COMPARE[symbol](row[name], value) if known else None
-
-    return f"{name} {symbol} {value!r}", says
+def comparisons(columns: list[str], signs: Any, values: Any) -> Any:
+    """Return texts that compare a column with a value."""
+    return st.builds("{} {} {!r}".format, st.sampled_from(columns), st.sampled_from(signs), values)
 
 
-def negated(inner: tuple[str, Any]) -> tuple[str, Any]:
-    """Return the negation, of what is not known not known."""
-    text, says = inner
-    return f"not ({text})", lambda row: None if says(row) is None else not says(row)
-
-
-def joined(word: str, one: tuple[str, Any], other: tuple[str, Any]) -> tuple[str, Any]:
-    """Return Kleene's conjunction or disjunction."""
-
-    def says(row: dict[str, Any]) -> bool | None:
-        found = (one[1](row), other[1](row))
-        if word == "and":
-            return False if False in found else None if None in found else True
-        return True if True in found else None if None in found else False
-
-    return f"({one[0]}) {word} {other[0]}" if word == "or" else f"({one[0]}) and ({other[0]})", says
-
-
-symbols = st.sampled_from(list(COMPARE))
 leaves = st.one_of(
-    st.builds(compared, st.sampled_from(["mu", "noise_std"]), symbols, st.floats(-1, 2) | st.integers(-2, 2)),
-    st.builds(
-        compared, st.sampled_from(["local_steps", "rounds", "cell"]), symbols, st.integers(0, 600) | st.floats(0, 600)
-    ),
-    st.builds(
-        compared, st.just("schedule"), st.sampled_from(["==", "!="]), st.sampled_from(["constant", "cyclic", "x"])
-    ),
+    comparisons(["mu", "noise_std"], SIGNS, st.floats(-1, 2) | st.integers(-2, 2)),
+    comparisons(["local_steps", "rounds", "cell"], SIGNS, st.integers(0, 600) | st.floats(0, 600)),
+    comparisons(["schedule"], ["==", "!="], st.sampled_from(["constant", "cyclic", "x"])),
 )
 conditions = st.recursive(
     leaves,
-    lambda inner: st.builds(negated, inner) | st.builds(joined, st.sampled_from(["and", "or"]), inner, inner),
+    lambda inner: (
+        st.builds("not ({})".format, inner)
+        | st.builds("({}) {} ({})".format, inner, st.sampled_from(["and", "or"]), inner)
+    ),
     max_leaves=6,
 )
 
 
+@pytest.fixture(scope="module")
+def database(federation: Path) -> sqlite3.Connection:
+    """Return the table in SQLite, where a number that is not known is null."""
+    rows, base = rows_of(federation), sqlite3.connect(":memory:")
+    base.execute(f"create table cells ({', '.join(rows[0])})")
+    base.executemany(f"insert into cells values ({', '.join('?' * len(rows[0]))})", [[*row.values()] for row in rows])
+    return base
+
+
 @hypothesis.given(conditions, st.sampled_from(["mu", "local_steps", "cell", "noise_std"]), st.booleans())
-def test_best_is_that_of_plain_python(federation: Path, given: tuple[str, Any], name: str, largest: bool) -> None:
-    """Filter and extreme are those of a loop over all rows in three-valued logic."""
-    text, says = given
-    rows = [row for row in rows_of(federation) if says(row) is True and not math.isnan(row[name])]
-    expected = (max if largest else min)(rows, key=lambda row: row[name]) if rows else None
+def test_best_is_that_of_sql(
+    federation: Path, database: sqlite3.Connection, text: str, name: str, largest: bool
+) -> None:
+    """Filter and extreme are those of SQL, whose logic is three-valued."""
+    order = "desc" if largest else "asc"
+    asked = f"select cell from cells where ({text}) and {name} is not null order by {name} {order}, cell"
+    expected = database.execute(asked).fetchone()
     found = sweep.open(federation).best(text, **{"maximise" if largest else "minimise": name})  # type: ignore[arg-type]
-    assert (found and found["cell"]) == (expected and expected["cell"])
+    assert (found and (found["cell"],)) == expected
 
 
 @pytest.mark.parametrize(
@@ -256,12 +238,11 @@ def test_counts_are_compared_exactly() -> None:
     pa = pytest.importorskip("pyarrow")
     values = [2**53, 2**53 + 1, 2**53 + 2, -(2**63), 2**63 - 1]
     table = pa.table({"n": pa.array(values, pa.int64())})
-    for symbol, compare in COMPARE.items():
-        for value in (2**53 + 1, 2.0**53, 2**63, -(2**63), 2**63 - 1, 0.5, -1e300):
-            text = f"n {symbol} {value!r}"
-            for asked, wanted in ((text, True), (f"not {text}", False)):
-                found = condition.where_true(condition.parsed(asked), table)
-                assert found.tolist() == [compare(n, value) is wanted for n in values], asked
+    for sign, value in itertools.product(SIGNS, (2**53 + 1, 2.0**53, 2**63, -(2**63), 2**63 - 1, 0.5, -1e300)):
+        text = f"n {sign} {value!r}"
+        for asked, wanted in ((text, True), (f"not {text}", False)):
+            found = condition.where_true(condition.parsed(asked), table)
+            assert found.tolist() == [eval(text, {"n": n}) is wanted for n in values], asked
 
 
 @pytest.mark.parametrize(
@@ -382,25 +363,23 @@ def test_by_axes(thetas: Path, federation: Path) -> None:
         assert value == row["mu"] or math.isnan(row["mu"])
 
 
-def test_by_axes_without_all_parts(tmp_path: Path, thetas: Path) -> None:
+def test_by_axes_without_all_parts(out: Path) -> None:
     """Missing cells are NaN, and are counted."""
     pytest.importorskip("xarray")
-    shutil.copytree(thetas, tmp_path / "out")
-    (tmp_path / "out/cells/part-000002.parquet").unlink()
-    cube = sweep.open(tmp_path / "out").to_xarray()
+    (out / "cells/part-000002.parquet").unlink()
+    cube = sweep.open(out).to_xarray()
     assert cube.attrs["missing_cells"] == 2
     assert np.isnan(cube["delta"].values.ravel()).tolist() == [False] * 10 + [True] * 2
 
 
-def test_other_rounding_of_axes(tmp_path: Path, thetas: Path) -> None:
+def test_other_rounding_of_axes(out: Path) -> None:
     """Axes whose values another NumPy rounded otherwise are not taken for those of the table."""
     pytest.importorskip("xarray")
-    shutil.copytree(thetas, tmp_path / "out")
-    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
+    manifest = json.loads((out / "_manifest.json").read_text())
     manifest["axes"][0]["sha256"] = "0"
-    (tmp_path / "out/_manifest.json").write_text(json.dumps(manifest))
+    (out / "_manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(OutputError, match="axes whose values this machine computes alike"):
-        sweep.open(tmp_path / "out").to_xarray()
+        sweep.open(out).to_xarray()
 
 
 def test_without_xarray(thetas: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import federated, published
-from hockeystick.sweep import functions, run
+from hockeystick.sweep import run
 from hockeystick.sweep.plan import load, parse
 from sweep_plans import THETA, changed
 from written_files import content
@@ -51,12 +50,9 @@ def root(
 
 
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in(register: Callable[[Callable[..., Any]], None]) -> None:
     """Register the stand-in as `testing.root`."""
-    module = types.ModuleType("hockeystick_stand_in")
-    module.root = root  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(functions.REGISTERED, "testing.root", functions.Registered(module.__name__))
+    register(root)
 
 
 def test_values_equal_the_direct_call(tmp_path: Path) -> None:
@@ -81,8 +77,8 @@ def test_ends_are_included_exactly(tmp_path: Path) -> None:
     run(changed(THETA, axes=axes), tmp_path / "out")
     assert {0.1, 0.7} <= {*column(tmp_path / "out", "eps")}
     assert {1e-3, 0.3} <= {*column(tmp_path / "out", "r")}
-    axis = parse(changed(THETA, axes={"eps": {"range": [1, 10], "step": 3}, "r": [1.0]})).axes[0]
-    assert axis.values[0].tolist() == [1, 4, 7, 10]
+    plan = parse(changed(THETA, axes={"eps": {"range": [1, 10], "step": 3}, "r": [1.0]}))
+    assert plan.columns["eps"].tolist() == [1, 4, 7, 10]
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -98,8 +94,8 @@ def test_zipped_axes_move_together(tmp_path: Path) -> None:
     base = {"outputs": {"delta": "theta"}}
     first = load({**base, "zip": [{"eps": [0, 1]}], "axes": {"r": [1.0, 2.0]}})
     last = load({**base, "axes": {"r": [1.0, 2.0]}, "zip": [{"eps": [0, 1]}]})
-    assert first.axis_names() == ["eps", "r"]
-    assert last.axis_names() == ["r", "eps"]
+    assert [*first.columns] == ["eps", "r"]
+    assert [*last.columns] == ["r", "eps"]
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -212,13 +208,10 @@ def test_axes_are_constant_over_rounds(tmp_path: Path) -> None:
 
 def test_unsound_formula_says_so(tmp_path: Path) -> None:
     """A published formula that is no bound carries its warning into the table and the summary, once, and again where all was done."""
-    plan = {
-        "outputs": {"mu": "published.fedavg_gdp"},
-        "fixed": FEDERATION,
-        "axes": {"local_steps": [1], "noise_std": [1.0, 2.0]},
-    }
+    axes = {"local_steps": [1], "noise_std": [1.0, 2.0]}
+    plan = {"shard_rows": 1, "outputs": {"mu": "published.fedavg_gdp"}, "fixed": FEDERATION, "axes": axes}
     for _ in range(2):
-        summary = run({**plan, "shard_rows": 1}, tmp_path / "out")
+        summary = run(plan, tmp_path / "out")
         (warned,) = summary.warnings
         assert "no privacy guarantee" in warned
         assert warned in str(summary)
@@ -242,7 +235,7 @@ def test_million_dpsgd_cells(tmp_path: Path) -> None:
     assert load(EXAMPLES / "million_cells.toml").num_cells == 10**6
     plan = load(EXAMPLES / "dpsgd_million.toml")
     assert plan.num_cells == 10**6
-    corner = {axis.names[0]: [axis.values[0][0].item(), axis.values[0][-1].item()] for axis in plan.axes}
+    corner = {name: [values[0].item(), values[-1].item()] for name, values in plan.columns.items()}
     summary = run({**plan.source, "axes": corner}, tmp_path / "out")
     cells = table(tmp_path / "out").to_pydict()
     assert (summary.rows, summary.errors) == (8, 0)

@@ -7,8 +7,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +72,8 @@ def test_share_resumes_and_says_so(tmp_path: Path) -> None:
     for other, message in (((3, 4), "for share '2 of 4', not for share '3 of 4'"), (None, "not for the whole plan")):
         with pytest.raises(OutputError, match=re.escape(message)):
             run(PLAN, tmp_path, shards=other)
-    shutil.copy(
-        tmp_path / "cells/part-000001.parquet", tmp_path / "cells/part-000000.parquet"
-    )  # a part of another share
+    mine, others = (tmp_path / f"cells/part-00000{number}.parquet" for number in (1, 0))
+    shutil.copy(mine, others)
     with pytest.raises(OutputError, match=r"out must hold this sweep alone, not .*part-000000\.parquet"):
         run(PLAN, tmp_path, shards=(2, 4))
 
@@ -195,8 +192,7 @@ merge(sys.argv[4:], sys.argv[3])
 def test_killed_merge(tmp_path: Path, alone: dict[str, bytes], at: int, when: str) -> None:
     """A merge that is killed at the renaming of a file and repeated ends with the same bytes."""
     outs = [str(out) for out in shares(tmp_path, 2)]
-    command = [sys.executable, "-c", KILLED, str(at), when, str(tmp_path / "out"), *outs]
-    done = subprocess.run(command, check=False, capture_output=True, timeout=processes.seconds(60))
+    done = processes.python(KILLED, at, when, tmp_path / "out", *outs, limit=60, check=False)
     assert done.returncode == -signal.SIGKILL
     merge(outs, tmp_path / "out")
     assert content(tmp_path / "out") == alone

@@ -20,7 +20,7 @@ from hockeystick.sweep import PlanError, run, trainings
 from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import load
 from hockeystick.sweep.trainings import check
-from sweep_plans import toml
+from sweep_plans import written
 from written_files import content, whole_files
 
 pytest.importorskip("numba", reason="needs numba")
@@ -214,10 +214,8 @@ def test_learnt_clip_norms(tmp_path: Path) -> None:
     """A clip norm may be learnt, with its settings as axes; too many to keep, or too little noise on the count, are refused."""
     plan = {**changed(QUICK, **LEARNT), "axes": {"quantile": [0.3, 0.7]}}
     assert run(plan, tmp_path / "out").errors == 0
-    same = {
-        name: plan["fixed"][name]
-        for name in ("learning_rate", "clip_norm", "clip_rate", "noise_multiplier", "count_noise")
-    }
+    settings = ("learning_rate", "clip_norm", "clip_rate", "noise_multiplier", "count_noise")
+    same = {name: plan["fixed"][name] for name in settings}
     for row in table(tmp_path / "out"):
         algorithm = simulate.AdaptiveClippingSGD(**same, quantile=row["quantile"], records=simulate.Poisson(0.25))
         result = simulate.run(algorithm, problem_by_hand(1), rounds=6, seed=3, num_runs=3)
@@ -349,10 +347,10 @@ def test_same_bytes_after_kills(tmp_path: Path) -> None:
     plan["axes"] = {"noise_std": [0.1, 0.2, 0.4, 0.5], "rounds": [300, 500], "clients_per_round": [2, 3, 6]}
     run(plan, tmp_path / "whole")
     random, whole = np.random.default_rng(11), whole_files(Folder(tmp_path / "whole"))
-    (tmp_path / "plan.toml").write_text(toml(plan))
     code = "import sys; from hockeystick.sweep import run; run(sys.argv[1], sys.argv[2], num_threads=1)"
+    command = [sys.executable, "-c", code, written(plan, tmp_path), tmp_path / "out"]
     for number in range(effort.at_night(10, by_day=2)):
-        with processes.child([sys.executable, "-c", code, tmp_path / "plan.toml", tmp_path / "out"]) as process:
+        with processes.child(command) as process:
             before = len(content(tmp_path / "out"))
             while (
                 process.poll() is None and len(content(tmp_path / "out")) <= before + 1

@@ -86,7 +86,7 @@ def test_sweep_around_a_plan(trust: str, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(found.sweep_toml())
     plan = load(tmp_path / "plan.toml")
     assert load(found.sweep()).num_cells == plan.num_cells
-    axes = dict(zip(plan.axis_names(), (axis.values[0] for axis in plan.axes), strict=True))
+    axes = plan.columns
     assert all(min(axes["noise_std"]) < setting.noise_std < max(axes["noise_std"]) for setting in found.settings)
     cell = {name: float(values[-1]) for name, values in axes.items()}
     for output in plan.outputs:

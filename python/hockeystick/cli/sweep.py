@@ -36,7 +36,7 @@ def run(chosen: argparse.Namespace) -> int:
         client = stack.enter_context(_client(chosen))
         progress = None
         if not chosen.quiet:
-            progress = stack.enter_context(bar() if sys.stderr.isatty() else lines())
+            progress = stack.enter_context(bar()) if sys.stderr.isatty() else lines()
         try:
             summary = run_sweep(
                 chosen.plan,

@@ -198,12 +198,11 @@ def plot_sweep(
     ['delta.png']
     """
     from hockeystick.plot.sweep_figures import figures_of  # noqa: PLC0415 - matplotlib is asked for when first needed
-    from hockeystick.sweep.plan import parse  # noqa: PLC0415
-    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415
+    from hockeystick.sweep.store import stored_sweep  # noqa: PLC0415
     from hockeystick.sweep.view import choose  # noqa: PLC0415
 
     folder = Path(out)
-    plan = parse(read_manifest(folder)["plan"])
+    plan = stored_sweep(folder).plan
     outputs = [output.column for output in plan.outputs]
     choice("format", format, ("png", "svg"))
     if value is not None:

@@ -49,7 +49,7 @@ class Scale:
 
 def drawn_scale(plan: Plan, drawn: Drawn, label: str | None = None, ticks: tuple[str, ...] = ()) -> Scale:
     """Return the scale of a drawn argument of a sweep; its label has the unit, and names those that move with it."""
-    zipped = [name for name in plan.axes[drawn.axis].names if name != drawn.name]
+    zipped = [name for name in plan.axes[drawn.axis].columns if name != drawn.name]
     named = with_unit(drawn.name, unit_of_argument(drawn.name)) + (
         f", and with it {', '.join(zipped)}" if zipped else ""
     )

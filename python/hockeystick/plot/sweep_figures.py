@@ -67,10 +67,10 @@ def _text(value: Any) -> str:
 def _drawn_scale(view: Choice, drawn: Drawn) -> Scale:
     """Return the scale of a drawn argument; where it has few values, what moves with it stands beside it at each tick."""
     axis = view.plan.axes[drawn.axis]
-    if len(axis.names) == 1 or len(drawn.values) > FEW:
+    if len(axis.columns) == 1 or len(drawn.values) > FEW:
         return drawn_scale(view.plan, drawn)
-    columns = dict(zip(axis.names, (values[drawn.points].tolist() for values in axis.values), strict=True))
-    names = [drawn.name, *(name for name in axis.names if name != drawn.name)]
+    columns = {name: values[drawn.points].tolist() for name, values in axis.columns.items()}
+    names = [drawn.name, *(name for name in columns if name != drawn.name)]
     ticks = tuple("/".join(map(_text, values)) for values in zip(*(columns[name] for name in names), strict=True))
     return drawn_scale(view.plan, drawn, " / ".join(names), ticks)
 

@@ -62,16 +62,14 @@ def report_sweep(
     'report.html'
     """
     from hockeystick.report.bokeh_page import page  # noqa: PLC0415 - bokeh is asked for when first needed
-    from hockeystick.sweep.plan import parse  # noqa: PLC0415
-    from hockeystick.sweep.store import read_manifest  # noqa: PLC0415
+    from hockeystick.sweep.store import stored_sweep  # noqa: PLC0415
     from hockeystick.sweep.view import choose_cells, read_sample  # noqa: PLC0415
 
     target = _target(out, destination)
-    found = read_manifest(out)
-    plan = parse(found["plan"])
-    sample = read_sample(out, choose_cells(plan, x, y, slices))
+    store = stored_sweep(out)
+    sample = read_sample(out, choose_cells(store.plan, x, y, slices))
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page(sample, found), encoding="utf-8")
+    target.write_text(page(sample, store.described()), encoding="utf-8")
     return target
 
 

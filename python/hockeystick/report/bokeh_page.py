@@ -168,7 +168,7 @@ def _axis_rows(choice: Choice) -> list[dict[str, Any]]:
             "shown": len(choice.points(index)),
         }
         for index, axis in enumerate(choice.plan.axes)
-        for name, values in zip(axis.names, axis.values, strict=True)
+        for name, values in axis.columns.items()
     ]
 
 
@@ -243,7 +243,7 @@ def _grid(choice: Choice) -> dict[str, Any]:
 def _moved(choice: Choice, drawn: Drawn) -> Iterator[tuple[str, Any]]:
     """Yield the columns of the arguments that move with a drawn one."""
     axis = choice.plan.axes[drawn.axis]
-    for name, values in zip(axis.names, axis.values, strict=True):
+    for name, values in axis.columns.items():
         if name != drawn.name:
             yield f"with {name}", np.asarray([str(values[at]) for at in drawn.points])
 
@@ -341,13 +341,13 @@ def _where(choice: Choice) -> Iterator[tuple[str, str, str]]:
     for column, drawn in (("x", choice.x), ("y", choice.y)):
         if drawn is not None:
             yield drawn.name, column, ""
-            yield from ((name, f"with {name}", "") for name in plan.axes[drawn.axis].names if name != drawn.name)
+            yield from ((name, f"with {name}", "") for name in plan.axes[drawn.axis].columns if name != drawn.name)
     for axis, points in choice.slices.items():
-        names, values = plan.axes[axis].names, plan.axes[axis].values
+        columns = plan.axes[axis].columns
         if len(points) > 1:
-            yield ", ".join(names), f"select {names[0]}", ""
+            yield ", ".join(columns), f"select {plan.axes[axis].name}", ""
         else:
-            yield from ((name, "", str(column[points[0]])) for name, column in zip(names, values, strict=True))
+            yield from ((name, "", str(column[points[0]])) for name, column in columns.items())
     yield from ((name, "", str(value)) for name, value in plan.fixed.items())
 
 
@@ -391,12 +391,13 @@ def _budget_slider(name: str, values: Array) -> CategoricalSlider:
 
 def _slice_chooser(choice: Choice, axis: int) -> Select | CategoricalSlider:
     """Return a list of the values of an axis, or a slider if they are many."""
-    names, values = choice.plan.axes[axis].names, choice.plan.axes[axis].values
+    columns = choice.plan.axes[axis].columns
     options = [
-        (str(number), ", ".join(str(column[at]) for column in values)) for number, at in enumerate(choice.slices[axis])
+        (str(number), ", ".join(str(column[at]) for column in columns.values()))
+        for number, at in enumerate(choice.slices[axis])
     ]
-    title = ", ".join(with_unit(name, unit_of_argument(name)) for name in names)
-    name = f"select {names[0]}"
+    title = ", ".join(with_unit(name, unit_of_argument(name)) for name in columns)
+    name = f"select {choice.plan.axes[axis].name}"
     texts = [text for _, text in options]
     if len(set(texts)) == len(texts) > MAX_LISTED:
         return CategoricalSlider(title=title, categories=texts, value=texts[0], name=name, stylesheets=[SELECT_STYLE])

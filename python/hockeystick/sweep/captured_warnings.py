@@ -10,54 +10,39 @@ from collections.abc import Iterator
 from typing import Any
 
 _LOCK = threading.Lock()
-_HERE = threading.local()  # has the list of its thread, if that is listening
-_catch: Any = None
-_listening = 0  # threads
+_TEXTS: dict[int, list[str]] = {}  # of each thread that is listening
+_FILTERS = contextlib.ExitStack()  # restores what was there
 
 
 @contextlib.contextmanager
 def captured_warnings() -> Iterator[list[str]]:
     """Give the texts of this thread's warnings, repeated ones too, and show none of them."""
+    texts: list[str] = []
     if getattr(sys.flags, "context_aware_warnings", False):  # then each thread has filters of its own
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            texts: list[str] = []
             yield texts
             texts += [str(warning.message) for warning in caught]
         return
-    _enter()
-    _HERE.texts = []
-    try:
-        yield _HERE.texts
-    finally:
-        del _HERE.texts
-        _leave()
-
-
-def _enter() -> None:
-    """Let the first thread install what sorts warnings by thread."""
-    global _catch, _listening  # noqa: PLW0603 - filters are the process's, so whoever changes them is, too
+    thread = threading.get_ident()
     with _LOCK:
-        if not _listening:
-            _catch = warnings.catch_warnings()
-            _catch.__enter__()
+        if not _TEXTS:  # the first thread installs what sorts warnings by thread
+            _FILTERS.enter_context(warnings.catch_warnings())
             warnings.simplefilter("always")
             warnings.showwarning = _sorted_by_thread(warnings.showwarning)
-        _listening += 1
-
-
-def _leave() -> None:
-    """Let the last thread restore what was there."""
-    global _listening  # noqa: PLW0603
-    with _LOCK:
-        _listening -= 1
-        if not _listening:
-            _catch.__exit__(None, None, None)
+        _TEXTS[thread] = texts
+    try:
+        yield texts
+    finally:
+        with _LOCK:
+            del _TEXTS[thread]
+            if not _TEXTS:  # the last one removes it
+                _FILTERS.close()
 
 
 def _sorted_by_thread(others: Any) -> Any:
     def show(message: Warning | str, *where: Any, **more: Any) -> None:
-        texts = getattr(_HERE, "texts", None)
+        texts = _TEXTS.get(threading.get_ident())
         if texts is None:  # not of a thread that is listening
             others(message, *where, **more)
         else:

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from hockeystick.sweep.errors import ClusterError, needs
+from hockeystick.sweep.errors import ClusterError, needs, require
 from hockeystick.sweep.evaluate import check_instruction_set
 from hockeystick.sweep.folders import RUN_TOKEN, Folder
 from hockeystick.sweep.parquet_part import Part
@@ -101,9 +101,7 @@ async def _greet(address: str, security: distributed.Security | None) -> None:
         told = await asyncio.wait_for(distributed.core.send_recv(comm, op="identity"), GREETING_SECONDS)
     finally:
         comm.abort()
-    if told.get("type") != "Scheduler":
-        message = f"a {told.get('type')} answers there"
-        raise ValueError(message)
+    require(told.get("type") == "Scheduler", f"a {told.get('type')} answers there", ValueError)
 
 
 @contextlib.contextmanager
@@ -134,9 +132,8 @@ def local(
 
 def check_client(client: object) -> None:
     """Refuse what is no client that can be waited for."""
-    if not isinstance(client, distributed.Client) or client.asynchronous:
-        message = f"client must be a synchronous distributed.Client, not {client!r}"
-        raise TypeError(message)
+    waits = isinstance(client, distributed.Client) and not client.asynchronous
+    require(waits, f"client must be a synchronous distributed.Client, not {client!r}", TypeError)
 
 
 def threads(wanted: int | None, tasks: int) -> int:
@@ -213,22 +210,14 @@ class ClusterPool:
             self.store.folder.remove(self.spec.token)
         return []
 
-    def unseen(self) -> list[int]:
-        """Return the parts that workers have written, as they said, and that do not appear here in full length."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while self.sizes:
-            found = self.store.sizes()
-            lost = [index for index, size in self.sizes.items() if found.get(index) != size]
-            if not lost or time.monotonic() > deadline:
-                return lost
-            time.sleep(POLL_SECONDS)
-        return []
-
-    def writers(self) -> str:
-        """Say in words who wrote the parts."""
+    def finish(self) -> tuple[str, list[int]]:
+        """Say who wrote the parts; return those that workers have written, as they said, and that do not appear here in full length."""
         told = [f"workers wrote {len(self.sizes):,} parts"] if self.sizes else []
         told += [f"this process wrote {count:,}, since {reason}" for reason, count in self.handed_over.most_common(3)]
-        return "; ".join(told)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (unseen := dict(self.sizes.items() - self.store.sizes().items())) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        return "; ".join(told), sorted(unseen)
 
 
 def _slots(client: distributed.Client) -> int:
@@ -267,13 +256,13 @@ TaskResult: TypeAlias = tuple[Part, int, str]
 
 def compute(spec: TaskSpec, packed: bytes, index: int) -> TaskResult:
     """Compute a part and write it, or give it back with the reason; this runs on a worker."""
-    worker, state = distributed.get_worker(), _learnt(spec, packed)
-    num_threads = threads(spec.num_threads or 1, worker.state.nthreads)
-    part = compute_part(state.plan, state.manifest, index, num_threads)
-    size, reason = len(part.content), state.reason
-    if state.store is not None:
+    plan, manifest, store, reason = _learnt(spec, packed)
+    num_threads = threads(spec.num_threads or 1, distributed.get_worker().state.nthreads)
+    part = compute_part(plan, manifest, index, num_threads)
+    size = len(part.content)
+    if store is not None:
         started = time.perf_counter()
-        reason = _reason_not_to_write(spec, state.store, part)
+        reason = _reason_not_to_write(spec, store, part)
         part.write_seconds += time.perf_counter() - started
     if not reason:
         part.content = b""
@@ -297,28 +286,18 @@ def pack(manifest: Mapping[str, Any]) -> bytes:
     return zlib.compress(json.dumps(manifest).encode(), 1)
 
 
-@dataclass(frozen=True)
-class WorkerState:
-    """What a worker knows of a run."""
-
-    plan: Plan
-    manifest: Mapping[str, Any]
-    store: Store | None  # None where the client writes
-    reason: str  # why it does
-
-
 @functools.lru_cache(MAX_PLANS)
-def _learnt(spec: TaskSpec, packed: bytes) -> WorkerState:
-    """Return what this worker knows of a run."""
+def _learnt(spec: TaskSpec, packed: bytes) -> tuple[Plan, Mapping[str, Any], Store | None, str]:
+    """Return what this worker knows of a run: the plan, the manifest and the store; or no store, and why the client has to write."""
     manifest = json.loads(zlib.decompress(packed))
     plan = _checked(manifest)
     try:
         folder = Folder(spec.place)
         if spec.is_at(folder):
-            return WorkerState(plan, manifest, Store(folder, plan, manifest), "")
+            return plan, manifest, Store(folder, plan, manifest), ""
     except (OSError, ImportError, ValueError) as error:
-        return WorkerState(plan, manifest, None, f"a worker cannot open {spec.place}: {error}")
-    return WorkerState(plan, manifest, None, f"a worker does not see this run at {spec.place}")
+        return plan, manifest, None, f"a worker cannot open {spec.place}: {error}"
+    return plan, manifest, None, f"a worker does not see this run at {spec.place}"
 
 
 def _checked(wanted: Mapping[str, Any]) -> Plan:
@@ -332,8 +311,7 @@ def _checked(wanted: Mapping[str, Any]) -> Plan:
         raise ClusterError(message) from error
     own = json.loads(json.dumps(manifest(plan)))
     told = changes(wanted, own)
-    if told:
-        remedy = f"; {REMEDY}" if wanted["instruction_set"] != own["instruction_set"] else ""
-        message = f"workers must run what the client runs; on {address} {'; '.join(told)}{remedy}"
-        raise ClusterError(message)
+    remedy = f"; {REMEDY}" if wanted["instruction_set"] != own["instruction_set"] else ""
+    other = f"workers must run what the client runs; on {address} {'; '.join(told)}{remedy}"
+    require(not told, other, ClusterError)
     return plan

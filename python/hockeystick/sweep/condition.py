@@ -15,13 +15,14 @@ import difflib
 import functools
 import math
 import re
+import sys
 import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.errors import must, needs, shorten
+from hockeystick.sweep.errors import must, needs, require, shorten
 
 with needs("sweep", "a sweep needs pyarrow"):
     import pyarrow as pa
@@ -64,9 +65,8 @@ def parsed(where: object) -> ast.expr:
     """Return the syntax tree of a condition, of which nothing is known yet but that it is short."""
     if not isinstance(where, str):
         raise TypeError(must("where", f"be a text, {GRAMMAR}", where))
-    if len(where) > MAX_LENGTH:
-        message = f"where must have at most {MAX_LENGTH} characters, not {len(where)}"
-        raise ValueError(message)
+    most = f"where must have at most {MAX_LENGTH} characters, not {len(where)}"
+    require(len(where) <= MAX_LENGTH, most, ValueError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # Python takes "2or x" with a warning
@@ -117,13 +117,12 @@ def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, table: pa.Tabl
     assert isinstance(left, ast.Name)
     kind, value = column_type(left.id, table.schema, "where"), _literal(right)
     column = table[left.id]
-    if pa.types.is_string(kind) != isinstance(value, str):
-        wanted = "a quoted word" if pa.types.is_string(kind) else "a number"
-        raise ValueError(must("where", f"compare {left.id} with {wanted}", value))
+    wanted = "a quoted word" if pa.types.is_string(kind) else "a number"
+    fits = pa.types.is_string(kind) == isinstance(value, str)
+    require(fits, must("where", f"compare {left.id} with {wanted}", value), ValueError)
     if isinstance(value, str):
-        if symbol not in ("==", "!="):
-            message = f"where must compare the words of {left.id} by == or !=, not {symbol}"
-            raise ValueError(message)
+        rule = f"where must compare the words of {left.id} by == or !=, not {symbol}"
+        require(symbol in ("==", "!="), rule, ValueError)
     elif pa.types.is_integer(kind):
         return _whole(column, symbol, value)
     else:
@@ -154,12 +153,8 @@ def _literal(node: ast.expr) -> float | str:
         return value
     if type(value) not in (int, float):
         raise _refused(node)
-    try:
-        finite = math.isfinite(float(value))
-    except OverflowError:
-        finite = False
-    if not finite:
-        raise ValueError(must("where", "have numbers that are finite doubles", ast.unparse(node)))
+    finite = abs(value) <= sys.float_info.max
+    require(finite, must("where", "have numbers that are finite doubles", ast.unparse(node)), ValueError)
     return sign * value  # type: ignore[no-any-return]
 
 

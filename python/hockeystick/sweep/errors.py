@@ -22,6 +22,12 @@ class ClusterError(OSError):
     """A cluster that cannot be used or was lost; the message says why. What had been written stays."""
 
 
+def require(condition: object, message: str, kind: type[Exception] = PlanError) -> None:
+    """Refuse what does not meet a condition, by an error of this kind."""
+    if not condition:
+        raise kind(message)
+
+
 def shorten(value: object, width: int = 100) -> str:
     """Return a text for a message, with its middle left out if it is long."""
     try:

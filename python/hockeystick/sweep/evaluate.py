@@ -58,10 +58,7 @@ def evaluate(plan: Plan, cells: range, num_threads: int | None = None) -> Shard:
 @contextlib.contextmanager
 def computing_with(instruction_set: str) -> Iterator[None]:
     """Have compiled functions use a set of instructions in this thread, the machine's best if it is empty; refuse one that there is not."""
-    if not instruction_set:
-        yield
-        return
-    before = core.use_instruction_set(instruction_set)
+    before = core.use_instruction_set(instruction_set or core.instruction_set)
     try:
         yield
     finally:
@@ -93,7 +90,7 @@ def subgrids(plan: Plan, cells: range) -> Iterator[Subgrid]:
             left.append(np.arange(start, start + size))
             continue
         dimensions = tuple(
-            {name: values[place] for name, values in zip(axis.names, axis.values, strict=True)}
+            {name: values[place] for name, values in axis.columns.items()}
             for axis, place in zip(plan.axes, places, strict=True)
         )
         yield Subgrid(slice(start - cells.start, start - cells.start + size), dimensions, shape)
@@ -106,24 +103,17 @@ def _split(plan: Plan, start: int, stop: int, *outer: slice) -> Iterator[tuple[i
     """Yield first cells and places on the axes of the cells from `start` to before `stop`, in which the axes of `outer` stand still."""
     if start >= stop:
         return
-    stride, length = plan.strides[len(outer)], plan.shape[len(outer)]
-    first, last = -(-start // stride), stop // stride  # whole rows
-
-    def within(row: int, start: int, stop: int) -> Iterator[tuple[int, tuple[slice, ...]]]:
-        single = slice(row % length, row % length + 1)
-        return _split(plan, start, stop, *outer, single)
-
+    length, stride = plan.shape[len(outer)], plan.strides[len(outer)]
+    first = min(-(-start // stride) * stride, stop)  # cell of the first whole row, or the end
+    last = max(stop // stride * stride, first)  # after the last whole row
+    at = start // stride % length
+    yield from _split(plan, start, first, *outer, slice(at, at + 1))
     if first < last:
-        inner = [slice(0, points) for points in plan.shape[len(outer) + 1 :]]
-        yield from within(first - 1, start, first * stride)
-        at = first % length
-        yield first * stride, (*outer, slice(at, at + last - first), *inner)
-        yield from within(last, last * stride, stop)
-    elif stop <= first * stride:
-        yield from within(start // stride, start, stop)
-    else:
-        yield from within(first - 1, start, first * stride)
-        yield from within(first, first * stride, stop)
+        at = first // stride % length
+        inner = (slice(0, points) for points in plan.shape[len(outer) + 1 :])
+        yield first, (*outer, slice(at, at + (last - first) // stride), *inner)
+    at = last // stride % length
+    yield from _split(plan, last, stop, *outer, slice(at, at + 1))
 
 
 class _Column:
@@ -318,9 +308,8 @@ def _texts(refusal: Refusal) -> CellErrors:
     member = np.zeros(len(columns[0]), np.intp)
     for column in columns:
         values, place = np.unique(column, return_inverse=True)
-        member = np.unique(member * len(values) + place, return_inverse=True)[1]
-    first = np.zeros(member.max() + 1, np.intp)  # element of each combination
-    first[member[::-1]] = np.arange(len(member))[::-1]
+        combined = member * len(values) + place
+        _, first, member = np.unique(combined, return_index=True, return_inverse=True)  # first of each combination
     errors.codes[bad] = member
     chosen = zip(*(column[first].tolist() for column in columns), strict=True)
     errors.texts += [refusal.text(values) for values in chosen]

@@ -12,12 +12,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick.sweep.errors import PlanError
 from hockeystick.sweep.functions import (
     ARGUMENTS,
     TRAININGS,
     Function,
-    UnknownFunctionError,
     lookup,
     registered,
     unit_of_argument,
@@ -98,11 +96,6 @@ def example(functions: Sequence[str]) -> str:
     """Return the text of a plan file that computes these functions on a small grid."""
     needed: dict[str, DescribedArgument] = {}
     for name in functions:
-        try:
-            lookup(name)
-        except UnknownFunctionError as error:
-            message = f"function must be a registered one, not {name!r}; {error}"
-            raise PlanError(message) from None
         for argument in arguments(name):
             if argument.required or argument.name in _BESIDE.get(name, ()):
                 needed.setdefault(argument.name, argument)
@@ -126,15 +119,7 @@ def example(functions: Sequence[str]) -> str:
 
 def _values(argument: str) -> list[Value]:
     """Return the values of an argument in plans to begin with, several if it is varied."""
-    return [_value(word) for word in ARGUMENTS[argument].example.split()]
-
-
-def _value(word: str) -> Value:
-    try:
-        number: int | float = json.loads(word)
-    except ValueError:
-        return word
-    return number
+    return [word if word.isalpha() else json.loads(word) for word in ARGUMENTS[argument].example.split()]
 
 
 def _of_trainings() -> dict[str, str]:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.federated.arguments import LOSSES, SCHEDULES
+from hockeystick.sweep.errors import PlanError
 
 
 class Registered(NamedTuple):
@@ -136,27 +137,18 @@ class Function:
     required: tuple[str, ...]
     is_ufunc: bool = False
     per_round: frozenset[str] = frozenset()
-    choices: Mapping[str, tuple[str, ...]] = field(
-        default_factory=lambda: CHOICES
-    )  # the words of arguments that are words
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: CHOICES)  # of the arguments that are words
     integers: frozenset[str] = INTEGERS
 
 
-class UnknownFunctionError(KeyError):
-    """A name that is not in the table; its text lists the nearest names, or all."""
-
-    def __str__(self) -> str:
-        """Give the text itself, where a KeyError would quote it."""
-        return str(self.args[0])
-
-
-def lookup(name: str) -> Function:
-    """Return the registered function of that name."""
+def lookup(name: str, rule: str = "function must be a registered one") -> Function:
+    """Return the registered function of that name; refuse another one by this rule, with the nearest names, or all."""
     known = REGISTERED | TRAININGS
     if name not in known:
         near = difflib.get_close_matches(name, known)
-        message = f"did you mean {' or '.join(near)}?" if near else f"registered are {', '.join(sorted(known))}"
-        raise UnknownFunctionError(message)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"registered are {', '.join(sorted(known))}"
+        message = f"{rule}, not {name!r}; {hint}"
+        raise PlanError(message)
     call = getattr(importlib.import_module(known[name].module), name.rpartition(".")[2])
     if name in UFUNC_PARAMETERS:
         return Function(name, call, UFUNC_PARAMETERS[name], UFUNC_PARAMETERS[name], is_ufunc=True)

@@ -23,14 +23,14 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from hockeystick.sweep.errors import needs
-from hockeystick.sweep.evaluate import CellErrors, Shard, evaluate, numbered
+from hockeystick.sweep.errors import needs, require
+from hockeystick.sweep.evaluate import Shard, evaluate, numbered
 from hockeystick.sweep.functions import status, unit_of_argument, unit_of_value
 from hockeystick.sweep.plan import Plan, Values
 
@@ -107,8 +107,16 @@ def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard) -> Part:
     """Return the part of a computed shard."""
     schema = schema_of(plan)
     cells = np.arange(shard.cells.start, shard.cells.stop)
-    inputs = [_input(*given, shard.cells) for given in _inputs(plan)]
-    arrays = [pa.array(cells), *inputs, *map(pa.array, shard.outputs.values()), _errors(shard.errors)]
+    columns = [
+        (values, stride)
+        for axis, stride in zip(plan.axes, plan.strides, strict=True)
+        for values in axis.columns.values()
+    ]
+    columns += [(np.array([value]), plan.num_cells) for value in plan.fixed.values()]  # axes of one value
+    inputs = [_input(values, stride, shard.cells) for values, stride in columns]
+    codes, texts = shard.errors.codes, pa.array(shard.errors.texts, pa.string())  # each text is stored once
+    errors = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), texts)
+    arrays = [pa.array(cells), *inputs, *map(pa.array, shard.outputs.values()), errors]
     told = {**_identity(manifest), "hockeystick.warnings": json.dumps(shard.warnings)}
     stored = pa.schema([pa.field(f.name, array.type, f.nullable) for f, array in zip(schema, arrays, strict=True)])
     table = pa.Table.from_arrays(arrays, schema=stored)
@@ -135,17 +143,8 @@ def _readers_schema(schema: pa.Schema) -> dict[str, str]:
     return {"ARROW:schema": base64.b64encode(schema.serialize().to_pybytes()).decode()}
 
 
-def _inputs(plan: Plan) -> Iterator[tuple[Values, int]]:
-    """Yield the values of each input and for how many cells each of them stays; a fixed argument is an axis of one value."""
-    for axis, stride in zip(plan.axes, plan.strides, strict=True):
-        for values in axis.values:
-            yield values, stride
-    for value in plan.fixed.values():
-        yield np.array([value]), plan.num_cells
-
-
 def _input(values: Values, stride: int, cells: range) -> pa.Array:
-    """Return an input's column: an array, or of words the number of each and the words."""
+    """Return the column of an input whose values stay for as many cells as the stride: an array, or of words the number of each and the words."""
     if values.dtype.kind != "U":
         return pa.array(_spread(values, stride, cells))
     words, numbers = np.unique(values, return_inverse=True)
@@ -155,32 +154,16 @@ def _input(values: Values, stride: int, cells: range) -> pa.Array:
 
 def _spread(values: Values, stride: int, cells: range) -> Values:
     """Return the value of each cell, where each stays for as many cells as the stride and the last is followed by the first."""
-    first, last = cells.start // stride, -(-cells.stop // stride)
-    if last - first > len(values):
-        period = np.repeat(values, stride)
-        start = cells.start % len(period)
-        return np.resize(period, start + len(cells))[start:]
-    there = values[np.arange(first, last) % len(values)]
-    start = cells.start - first * stride
-    if stride > len(cells):  # one value, or the last cells of one and the first of the next
-        lengths = [stride - start, start + len(cells) - stride] if len(there) > 1 else len(cells)
-        return np.repeat(there, lengths)
-    return np.repeat(there, stride)[start : start + len(cells)]
-
-
-def _errors(errors: CellErrors) -> pa.Array:
-    """Return the column of texts, each text stored once."""
-    return pa.DictionaryArray.from_arrays(
-        pa.array(errors.codes, mask=errors.codes < 0), pa.array(errors.texts, pa.string())
-    )
+    borders = np.arange(cells.start // stride, -(-cells.stop // stride) + 1)
+    there = values[borders[:-1] % len(values)]
+    return there if stride == 1 else np.repeat(there, np.diff((borders * stride).clip(cells.start, cells.stop)))
 
 
 def decode(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes | None) -> Counts:
     """Return what a stored part holds; refuse a part that this sweep would not have written."""
     table = whole_table(plan, manifest, index, content)
-    if not table.schema.remove_metadata().equals(schema_of(plan), check_metadata=True):
-        message = "it has other units or another status in its columns"
-        raise DamagedPartError(message)
+    same = table.schema.remove_metadata().equals(schema_of(plan), check_metadata=True)
+    require(same, "it has other units or another status in its columns", DamagedPartError)
     return count(table, [output.column for output in plan.outputs])
 
 
@@ -193,16 +176,14 @@ def whole_table(plan: Plan, manifest: Mapping[str, Any], index: int, content: by
     told = file.metadata.metadata
     for key, value in _identity(manifest).items():
         stored = told.get(key.encode(), b"").decode(errors="replace")
-        if stored != value:
-            message = f"it belongs to another sweep, whose {key.removeprefix('hockeystick.')} is {stored}, not {value}"
-            raise DamagedPartError(message)
+        told_of = f"whose {key.removeprefix('hockeystick.')} is {stored}, not {value}"
+        require(stored == value, f"it belongs to another sweep, {told_of}", DamagedPartError)
     cells = plan.shard(index)
     # One thread: a thread of Arrow's pools that still holds the buffer while the interpreter ends would abort the process.
     table = file.read(use_threads=False)
     ends = (table["cell"][0].as_py(), table["cell"][-1].as_py()) if table.num_rows else None
-    if not table.schema.equals(schema_of(plan)) or table.num_rows != len(cells) or ends != (cells[0], cells[-1]):
-        message = f"it holds other cells than {cells[0]} to {cells[-1]}"
-        raise DamagedPartError(message)
+    same = table.schema.equals(schema_of(plan)) and table.num_rows == len(cells) and ends == (cells[0], cells[-1])
+    require(same, f"it holds other cells than {cells[0]} to {cells[-1]}", DamagedPartError)
     return table
 
 
@@ -223,19 +204,20 @@ def _digest_at(content: bytes) -> int:
 
 def _check_digest(content: bytes) -> None:
     """Refuse a file that is not as it was written, before anything else in it is read."""
-    if DIGEST.encode() not in content:
-        message = f"it is cut short, or was not written by this version of hockeystick ({len(content)} bytes)"
-        raise DamagedPartError(message)
+    size = f"{len(content)} bytes"
+    cut = f"it is cut short, or was not written by this version of hockeystick ({size})"
+    require(DIGEST.encode() in content, cut, DamagedPartError)
     at = _digest_at(content)
-    if _sealed(content[:at] + NO_DIGEST + content[at + len(NO_DIGEST) :]) != content:
-        message = f"its digest is not that of its {len(content)} bytes"
-        raise DamagedPartError(message)
+    same = _sealed(content[:at] + NO_DIGEST + content[at + len(NO_DIGEST) :]) == content
+    require(same, f"its digest is not that of its {size}", DamagedPartError)
 
 
 def count(table: pa.Table, outputs: Iterable[str]) -> Counts:
     """Count a part."""
-    errors = table.num_rows - table["error"].null_count
-    counts = Counts(table.num_rows, errors, _first_error(table) if errors else None, warnings=_warnings(table))
+    failed = np.flatnonzero(table["error"].is_valid().to_numpy())
+    first = table.slice(failed[0], 1).to_pylist()[0] if len(failed) else None
+    told = (table.schema.metadata or {}).get(b"hockeystick.warnings", b"[]")
+    counts = Counts(table.num_rows, len(failed), first and (first["cell"], first["error"]), warnings=json.loads(told))
     for name in outputs:
         values = table[name].to_numpy()
         ends = np.isfinite([values.min(), values.max()])  # NaN where one is
@@ -248,24 +230,13 @@ def count(table: pa.Table, outputs: Iterable[str]) -> Counts:
 def schema_of(plan: Plan) -> pa.Schema:
     """Return the columns of a plan's table."""
     types = {"f": pa.float64(), "i": pa.int64(), "U": pa.string()}
-    named = {name: types[v.dtype.kind] for axis in plan.axes for name, v in zip(axis.names, axis.values, strict=True)}
-    named |= {name: types[np.asarray(value).dtype.kind] for name, value in plan.fixed.items()}
     fields = [pa.field("cell", pa.int64(), nullable=False)]
-    fields += [
-        pa.field(name, kind, nullable=False, metadata={"unit": unit_of_argument(name)}) for name, kind in named.items()
-    ]
+    for name, value in {**plan.columns, **plan.fixed}.items():
+        kind = types[np.asarray(value).dtype.kind]
+        fields.append(pa.field(name, kind, nullable=False, metadata={"unit": unit_of_argument(name)}))
     for output in plan.outputs:
         name = output.function.name
         worth = {"unit": unit_of_value(name), "status": status(name)}
         origin = {"function": name, "arguments": json.dumps(output.arguments), **worth}
         fields.append(pa.field(output.column, pa.float64(), nullable=False, metadata=origin))
     return pa.schema([*fields, pa.field("error", pa.string())])
-
-
-def _first_error(table: pa.Table) -> tuple[int, str]:
-    row = int(np.flatnonzero(table["error"].is_valid().to_numpy())[0])
-    return table["cell"][row].as_py(), table["error"][row].as_py()
-
-
-def _warnings(table: pa.Table) -> list[str]:
-    return list(json.loads((table.schema.metadata or {}).get(b"hockeystick.warnings", b"[]")))

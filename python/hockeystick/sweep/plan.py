@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.errors import OutputError, PlanError, must, needs, shorten
-from hockeystick.sweep.functions import COSTLY, TRAININGS, Function, UnknownFunctionError, lookup
+from hockeystick.sweep.errors import OutputError, PlanError, must, needs, require, shorten
+from hockeystick.sweep.functions import Function, lookup, registered
 
-SHARD_ROWS = 65536  # about 5 MB a shard: large enough for all cores, small enough to lose
-COSTLY_SHARD_ROWS = 2048  # about as much work where a cell takes up to milliseconds, and enough shards for a cluster
+# Of cheap functions about 5 MB a shard: large enough for all cores, small enough to lose. Of costly ones about as much work,
+# and enough shards for a cluster. Of trainings a kill loses the one under way alone.
+SHARD_ROWS = {"cheap": 65536, "costly": 2048, "training": 1}
 MAX_SHARD_ROWS = 2**22
 MAX_CELLS = 10**12
 MAX_SHARDS = 250_000  # files
@@ -45,6 +46,11 @@ class Output:
     column: str
     function: Function
     arguments: dict[str, Value]  # those that only this output takes
+
+
+def costs(outputs: Iterable[Output]) -> set[str]:
+    """Return the classes of cost of the functions: cheap, costly or training."""
+    return {registered(output.function.name).cost for output in outputs}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +81,6 @@ class Plan:
         return -(-self.num_cells // self.shard_rows)
 
     @cached_property
-    def has_trainings(self) -> bool:
-        """Return whether a cell is a training."""
-        return any(output.function.name in TRAININGS for output in self.outputs)
-
-    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Return for each axis how far apart in cells its neighbouring points are."""
         return tuple(math.prod(self.shape[after:]) for after in range(1, len(self.shape) + 1))
@@ -93,7 +94,7 @@ class Plan:
         columns = {}
         for axis, stride in zip(self.axes, self.strides, strict=True):
             at = cells // stride % len(axis)
-            columns.update({name: values[at] for name, values in zip(axis.names, axis.values, strict=True)})
+            columns.update({name: values[at] for name, values in axis.columns.items()})
         return columns
 
     def named(self, cell: int) -> str:
@@ -101,18 +102,21 @@ class Plan:
         columns = self.axis_columns(np.array([cell]))
         return f"cell {cell} ({', '.join(f'{name} = {column[0]}' for name, column in columns.items())})"
 
-    def axis_names(self) -> list[str]:
-        """Return the arguments on axes, in the order of the file."""
-        return [name for axis in self.axes for name in axis.names]
+    @cached_property
+    def columns(self) -> dict[str, Values]:
+        """Return the values of each argument on an axis, in the order of the file."""
+        return {name: values for axis in self.axes for name, values in axis.columns.items()}
 
 
 def load(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
     """Return the checked plan of a TOML file or of a mapping with the same content."""
-    return parse(plan if isinstance(plan, Mapping) else read(plan))
+    return parse(read(plan))
 
 
-def read(plan: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the content of a TOML file."""
+def read(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the content of a TOML file; a mapping is that already."""
+    if isinstance(plan, Mapping):
+        return plan
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - needed here only
     else:
@@ -135,33 +139,25 @@ def parse(source: Mapping[str, Any]) -> Plan:
     outputs = tuple(_output(column, given) for column, given in _table(source, "outputs").items())
     fixed = {name: scalar(f"fixed.{name}", value) for name, value in _table(source, "fixed").items()}
     axes = tuple(_axes(source))
-    if not outputs or not axes:
-        message = f"{'axes' if outputs else 'outputs'} must have at least one entry, not none"
-        raise PlanError(message)
+    require(outputs and axes, f"{'axes' if outputs else 'outputs'} must have at least one entry, not none")
     shard_rows = source.get("shard_rows", _shard_rows(outputs, math.prod(map(len, axes))))
-    if type(shard_rows) is not int or not 1 <= shard_rows <= MAX_SHARD_ROWS:
-        raise PlanError(must("shard_rows", f"be an integer between 1 and {MAX_SHARD_ROWS}", shard_rows))
+    known = type(shard_rows) is int and 1 <= shard_rows <= MAX_SHARD_ROWS
+    require(known, must("shard_rows", f"be an integer between 1 and {MAX_SHARD_ROWS}", shard_rows))
     plan = Plan(
         source.get("title", ""), shard_rows, outputs, fixed, axes, dict(source), source.get("instruction_set", "")
     )
     _check_names(plan)
     _check_arguments(plan)
-    if plan.num_cells > MAX_CELLS:
-        lengths = " x ".join(map(str, plan.shape))
-        message = f"axes must have at most {MAX_CELLS} cells together, not {lengths} = {plan.num_cells}"
-        raise PlanError(message)
-    if plan.num_shards > MAX_SHARDS:
-        least = -(-plan.num_cells // MAX_SHARDS)
-        raise PlanError(must("shard_rows", f"be at least {least} for {plan.num_cells} cells", shard_rows))
+    size = f"{' x '.join(map(str, plan.shape))} = {plan.num_cells}"
+    require(plan.num_cells <= MAX_CELLS, f"axes must have at most {MAX_CELLS} cells together, not {size}")
+    least = -(-plan.num_cells // MAX_SHARDS)
+    require(shard_rows >= least, must("shard_rows", f"be at least {least} for {plan.num_cells} cells", shard_rows))
     return plan
 
 
 def _shard_rows(outputs: tuple[Output, ...], num_cells: int) -> int:
     """Return the rows of a shard where the plan has none: from the plan alone, so that its tables stay comparable."""
-    if any(output.function.name in TRAININGS for output in outputs):
-        rows = 1  # what is lost by a kill is the training under way
-    else:
-        rows = COSTLY_SHARD_ROWS if any(output.function.name in COSTLY for output in outputs) else SHARD_ROWS
+    rows = min(SHARD_ROWS[cost] for cost in costs(outputs))
     while rows * MAX_SHARDS < num_cells and rows < MAX_SHARD_ROWS:
         rows *= 2
     return rows
@@ -169,18 +165,15 @@ def _shard_rows(outputs: tuple[Output, ...], num_cells: int) -> int:
 
 def _check_sections(source: Mapping[str, Any]) -> None:
     for key in source:
-        if key not in _SECTIONS:
-            message = f"{key} is unknown; a plan has {', '.join(_SECTIONS)}"
-            raise PlanError(message)
-    if not isinstance(source.get("title", ""), str):
-        raise PlanError(must("title", "be a string", source["title"]))
-    if "instruction_set" in source and source["instruction_set"] not in INSTRUCTION_SETS:
-        raise PlanError(must("instruction_set", f"be one of {', '.join(INSTRUCTION_SETS)}", source["instruction_set"]))
+        require(key in _SECTIONS, f"{key} is unknown; a plan has {', '.join(_SECTIONS)}")
+    title, chosen = source.get("title", ""), source.get("instruction_set", INSTRUCTION_SETS[0])
+    require(isinstance(title, str), must("title", "be a string", title))
+    require(chosen in INSTRUCTION_SETS, must("instruction_set", f"be one of {', '.join(INSTRUCTION_SETS)}", chosen))
 
 
 def _table(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     given = source.get(key, {})
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping):  # only then is it shown: a list may have millions of values
         raise PlanError(must(key, "be a table", given))
     return given
 
@@ -196,77 +189,57 @@ def _axes(source: Mapping[str, Any]) -> list[Axis]:
     return zipped + axes if given[:1] == ["zip"] else axes + zipped
 
 
-def _output(column: str, given: object) -> Output:
+def _output(column: str, given: Any) -> Output:
     key = f"outputs.{column}"
-    if not _COLUMN.fullmatch(column) or column in ("cell", "error"):
-        message = f"{key} must be named with letters, digits and underscores, and not cell or error"
-        raise PlanError(message)
-    entry = {"function": given} if isinstance(given, str) else given
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("function"), str):
-        raise PlanError(must(key, "be a function's name or a table with function", given))
-    for extra in entry.keys() - {"function", "arguments"}:
-        message = f"{key}.{extra} is unknown; an output has function and arguments"
-        raise PlanError(message)
-    try:
-        function = lookup(entry["function"])
-    except UnknownFunctionError as error:
-        message = f"{key} must name a registered function, not {entry['function']!r}; {error}"
-        raise PlanError(message) from None
+    named = _COLUMN.fullmatch(column) and column not in ("cell", "error")
+    require(named, f"{key} must be named with letters, digits and underscores, and not cell or error")
+    entry: Any = {"function": given} if isinstance(given, str) else given
+    is_output = isinstance(entry, Mapping) and isinstance(entry.get("function"), str)
+    require(is_output, must(key, "be a function's name or a table with function", given))
+    for name in entry:
+        known = name in ("function", "arguments")
+        require(known, f"{key}.{name} is unknown; an output has function and arguments")
+    function = lookup(entry["function"], f"{key} must name a registered function")
     own = entry.get("arguments", {})
-    if not isinstance(own, Mapping):
-        raise PlanError(must(f"{key}.arguments", "be a table", own))
+    require(isinstance(own, Mapping), must(f"{key}.arguments", "be a table", own))
     arguments = {name: scalar(f"{key}.arguments.{name}", value) for name, value in own.items()}
     return Output(column, function, arguments)
 
 
 def _check_names(plan: Plan) -> None:
     """Every column has a name of its own."""
-    names = [*plan.axis_names(), *plan.fixed, *(output.column for output in plan.outputs)]
+    on_axes = [name for axis in plan.axes for name in axis.columns]
+    names = [*on_axes, *plan.fixed, *(output.column for output in plan.outputs)]
     for name, count in Counter(names).items():
-        if count > 1:
-            message = f"{name} must be used once in outputs, fixed, axes and zip, not {count} times"
-            raise PlanError(message)
+        require(count == 1, f"{name} must be used once in outputs, fixed, axes and zip, not {count} times")
 
 
 def _check_arguments(plan: Plan) -> None:
     """Every output gets what it needs, and everything given is needed by some output."""
-    shared = {name: values for axis in plan.axes for name, values in zip(axis.names, axis.values, strict=True)}
-    shared.update({name: listed(f"fixed.{name}", [value]) for name, value in plan.fixed.items()})
+    fixed = {name: np.array([value]) for name, value in plan.fixed.items()}
     for output in plan.outputs:
-        _check_output(output, shared)
+        _check_output(output, plan.columns.keys() | fixed.keys())
     taken = {name: output.function for output in plan.outputs for name in output.function.parameters}
-    for name, values in shared.items():
-        key = _where(plan, name)
-        if name not in taken:
-            message = f"{key} is not an argument of any output; they take {', '.join(sorted(taken))}"
-            raise PlanError(message)
-        _check_kind(key, name, values, taken[name])
+    for section, columns in [*((axis.section, axis.columns) for axis in plan.axes), ("fixed", fixed)]:
+        for name, values in columns.items():
+            key = f"{section}.{name}"
+            others = ", ".join(sorted(taken))
+            require(name in taken, f"{key} is not an argument of any output; they take {others}")
+            _check_kind(key, name, values, taken[name])
 
 
-def _where(plan: Plan, name: str) -> str:
-    """Return the key under which a shared argument stands in the file."""
-    zips = [axis for axis in plan.axes if axis.spacing == "zip"]
-    found = [f"zip[{index}]" for index, axis in enumerate(zips) if name in axis.names]
-    return f"{found[0] if found else 'fixed' if name in plan.fixed else 'axes'}.{name}"
-
-
-def _check_output(output: Output, shared: Mapping[str, Values]) -> None:
+def _check_output(output: Output, shared: Container[str]) -> None:
     function = output.function
     for name, value in output.arguments.items():
         key = f"outputs.{output.column}.arguments.{name}"
-        if name not in function.parameters:
-            message = f"{key} is not an argument of {function.name}, which takes {', '.join(function.parameters)}"
-            raise PlanError(message)
-        if name in shared:
-            message = f"{key} must be given once, not also in fixed, axes or zip"
-            raise PlanError(message)
-        _check_kind(key, name, listed(key, [value]), function)
+        others = ", ".join(function.parameters)
+        require(name in function.parameters, f"{key} is not an argument of {function.name}, which takes {others}")
+        require(name not in shared, f"{key} must be given once, not also in fixed, axes or zip")
+        _check_kind(key, name, np.array([value]), function)
     for name in function.required:
-        if name not in shared and name not in output.arguments:
-            message = (
-                f"outputs.{output.column} = {function.name} needs {name}, in axes, zip, fixed or its own arguments"
-            )
-            raise PlanError(message)
+        needs_it = f"outputs.{output.column} = {function.name} needs {name}"
+        given = name in shared or name in output.arguments
+        require(given, f"{needs_it}, in axes, zip, fixed or its own arguments")
 
 
 def _check_kind(key: str, name: str, values: Values, function: Function) -> None:
@@ -295,13 +268,18 @@ MAX_POWER = 308.25  # of 10: the largest double is 10^308.2547
 class Axis:
     """One or several arguments that move together."""
 
-    names: tuple[str, ...]
-    values: tuple[Values, ...]  # one array for each name, all of the same length
+    columns: dict[str, Values]  # of each argument, all of the same length
     spacing: str  # list, linspace, logspace, range or zip
+    section: str  # of the plan: axes or zip[0], say
+
+    @property
+    def name(self) -> str:
+        """Return the first of the arguments, after which the axis is named."""
+        return next(iter(self.columns))
 
     def __len__(self) -> int:
         """Return the number of points."""
-        return len(self.values[0])
+        return len(self.columns[self.name])
 
 
 def parse_axis(name: str, given: object) -> Axis:
@@ -315,7 +293,7 @@ def parse_axis(name: str, given: object) -> Axis:
         distinct = len(np.unique(values)) == len(values)
     if not distinct:
         raise PlanError(must(key, "have distinct values", given))
-    return Axis((name,), (values,), spacing)
+    return Axis({name: values}, spacing, "axes")
 
 
 def parse_zip(index: int, given: object) -> Axis:
@@ -323,12 +301,11 @@ def parse_zip(index: int, given: object) -> Axis:
     key = f"zip[{index}]"
     if not isinstance(given, Mapping) or not given:
         raise PlanError(must(key, "be a table of equally long lists", given))
-    values = tuple(listed(f"{key}.{name}", entry) for name, entry in given.items())
-    lengths = {name: len(array) for name, array in zip(given, values, strict=True)}
-    if len(set(lengths.values())) > 1:
-        message = f"{key} must have lists of one length, not " + ", ".join(f"{n} of {m}" for n, m in lengths.items())
-        raise PlanError(message)
-    return Axis(tuple(given), values, "zip")
+    columns = {name: listed(f"{key}.{name}", entry) for name, entry in given.items()}
+    lengths = ", ".join(f"{name} of {len(values)}" for name, values in columns.items())
+    same = len({len(values) for values in columns.values()}) == 1
+    require(same, f"{key} must have lists of one length, not {lengths}")
+    return Axis(columns, "zip", key)
 
 
 def listed(key: str, given: object) -> Values:
@@ -361,26 +338,24 @@ def scalar(key: str, value: object) -> int | float | str:
 
 
 def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
-    kinds = {"linspace": {"linspace", "num"}, "logspace": {"logspace", "num"}, "range": {"range", "step"}}
+    kinds = {"linspace": "num", "logspace": "num", "range": "step"}
     found = [kind for kind in kinds if kind in given]
-    if len(found) != 1:
-        raise PlanError(must(key, "have one of linspace, logspace and range", dict(given)))
-    kind = found[0]
-    for extra in given.keys() - kinds[kind]:
-        message = f"{key}.{extra} is unknown; beside {kind} there may be {' '.join(kinds[kind] - {kind})}"
-        raise PlanError(message)
+    require(len(found) == 1, must(key, "have one of linspace, logspace and range", dict(given)))
+    kind, beside = found[0], kinds[found[0]]
+    for name in given:
+        require(name in (kind, beside), f"{key}.{name} is unknown; beside {kind} there may be {beside}")
     first, last = _ends(f"{key}.{kind}", given[kind])
     if kind == "range":
         return kind, _range(key, first, last, given.get("step", 1))
     num = _length(key, given.get("num"), first == last)
-    if kind == "logspace" and (first <= 0 or last <= 0):
-        raise PlanError(must(f"{key}.logspace", "have two positive ends (values, not exponents)", [first, last]))
     if kind == "logspace":
+        positive = first > 0 and last > 0
+        require(positive, must(f"{key}.logspace", "have two positive ends (values, not exponents)", [first, last]))
         return kind, _geometric(first, last, num)
     with np.errstate(all="ignore"):  # told below
         values = np.linspace(first, last, num, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise PlanError(must(f"{key}.{kind}", "have finite values between its ends", [first, last]))
+    finite = np.isfinite(values).all()
+    require(finite, must(f"{key}.{kind}", "have finite values between its ends", [first, last]))
     return kind, values
 
 
@@ -411,16 +386,12 @@ def _length(key: str, num: object, ends_equal: bool) -> int:
 
 def _range(key: str, first: Any, last: Any, step: Any) -> Values:
     for name, value in (("range[0]", first), ("range[1]", last), ("step", step)):
-        if type(value) is not int:
-            raise PlanError(must(f"{key}.{name}", "be an integer", value))
-    if last < first:
-        raise PlanError(must(f"{key}.range", "not decrease", [first, last]))
-    if step < 1 or (last - first) % step:
-        domain = f"be positive and divide {last - first}, so that both ends are included"
-        raise PlanError(must(f"{key}.step", domain, step))
+        require(type(value) is int, must(f"{key}.{name}", "be an integer", value))
+    require(last >= first, must(f"{key}.range", "not decrease", [first, last]))
+    domain = f"be positive and divide {last - first}, so that both ends are included"
+    require(step >= 1 and (last - first) % step == 0, must(f"{key}.step", domain, step))
     length = (last - first) // step + 1
-    if length > MAX_AXIS_LENGTH:
-        raise PlanError(must(f"{key}.range", f"have at most {MAX_AXIS_LENGTH} values", length))
+    require(length <= MAX_AXIS_LENGTH, must(f"{key}.range", f"have at most {MAX_AXIS_LENGTH} values", length))
     # Modulo 2^64, since a step may be longer than the integers of 64 bits are; the values themselves are between the ends.
     offsets = np.arange(length, dtype=np.uint64) * np.uint64(step % 2**64)
     return (offsets + np.uint64(first % 2**64)).view(np.int64)
@@ -450,11 +421,10 @@ def share_of(shards: object, num_shards: int) -> Share:
     if not isinstance(shards, tuple | list) or len(shards) != 2 or any(type(value) is not int for value in shards):
         raise TypeError(must("shards", "be two integers, (number, jobs)", shards))
     number, jobs = shards
-    if not 1 <= number <= jobs:
-        raise ValueError(must("shards", "be (number, jobs) with 1 <= number <= jobs", tuple(shards)))
-    if jobs > num_shards:
-        message = f"shards must be for at most {num_shards} jobs, the parts of this plan, not {jobs}; a smaller shard_rows makes more"
-        raise PlanError(message)
+    named = must("shards", "be (number, jobs) with 1 <= number <= jobs", tuple(shards))
+    require(1 <= number <= jobs, named, ValueError)
+    most = f"{num_shards} jobs, the parts of this plan, not {jobs}; a smaller shard_rows makes more"
+    require(jobs <= num_shards, f"shards must be for at most {most}")
     return Share(number, jobs)
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick.sweep.condition import column_type, columns_of, parsed, where_true
-from hockeystick.sweep.errors import OutputError, must, needs
-from hockeystick.sweep.functions import MEANING, status, unit_of_argument, unit_of_value
+from hockeystick.sweep.errors import OutputError, must, needs, require
+from hockeystick.sweep.functions import MEANING, status
 from hockeystick.sweep.parquet_part import IDENTITY, DamagedPartError, Part, schema_of
-from hockeystick.sweep.plan import Output, Plan
+from hockeystick.sweep.plan import Plan
 from hockeystick.sweep.store import Store, changes, manifest, open_store, stored_sweep
 
 with needs("sweep", "a sweep needs pyarrow"):
@@ -48,7 +48,7 @@ class Results:
     def __init__(self, store: Store) -> None:
         self._store = store
         sizes = store.sizes()
-        self.damaged = tuple(_file(store, index) for index, size in sizes.items() if size < LEAST_BYTES)
+        self.damaged = tuple(store.file(index) for index, size in sizes.items() if size < LEAST_BYTES)
         self._there = [index for index, size in sizes.items() if size >= LEAST_BYTES]
         self.manifest = store.described()
         self.plan: dict[str, Any] = self.manifest["plan"]
@@ -135,21 +135,20 @@ class Results:
         """
         key, name = _objective(maximise, minimise)
         schema = schema_of(self._store.plan)
-        if pa.types.is_string(column_type(name, schema, key)):
-            message = f"{key} must name a column of numbers, not {name}"
-            raise ValueError(message)
+        is_text = pa.types.is_string(column_type(name, schema, key))
+        require(not is_text, f"{key} must name a column of numbers, not {name}", ValueError)
         tree = None if where is None else parsed(where)
         needed = {name}
         if tree is not None:
             where_true(tree, schema.empty_table())  # refused before anything is read
             needed |= columns_of(tree)
-        if self.missing_cells and not partial:
-            remedy = "merge all shares" if self._store.share else "run the sweep to its end"
-            message = (
-                f"out must hold all cells of the plan, not {self._store.folder} without {self.missing_cells:,} of {self.num_cells:,}: "
-                f"the best may be among those; {remedy}, or ask for the best of a partial table"
-            )
-            raise OutputError(message)
+        remedy = "merge all shares" if self._store.share else "run the sweep to its end"
+        missing = f"{self._store.folder} without {self.missing_cells:,} of {self.num_cells:,}"
+        rule = (
+            f"out must hold all cells of the plan, not {missing}: "
+            f"the best may be among those; {remedy}, or ask for the best of a partial table"
+        )
+        require(partial or not self.missing_cells, rule, OutputError)
         _warn_of_unsound(self._store.plan, needed)
         best: dict[str, Any] | None = None
         for _, table in self._parts():
@@ -184,10 +183,10 @@ class Results:
         with needs("xarray", "a table by its axes needs xarray"):
             import xarray  # noqa: PLC0415 - asked for when first needed
         plan, stored = self._store.plan, self.manifest
-        told = changes({"axes": stored.get("axes")}, {"axes": json.loads(json.dumps(manifest(plan)["axes"]))})
-        if told:  # another C library may round a logspace in another way
+        moved = changes({"axes": stored.get("axes")}, {"axes": json.loads(json.dumps(manifest(plan)["axes"]))})
+        if moved:  # another C library may round a logspace in another way
             message = (
-                f"out must have axes whose values this machine computes alike: {told[0]}; read its columns instead"
+                f"out must have axes whose values this machine computes alike: {moved[0]}; read its columns instead"
             )
             raise OutputError(message)
         values = {output.column: np.full(plan.num_cells, np.nan) for output in plan.outputs}
@@ -196,15 +195,21 @@ class Results:
             failed += table.num_rows - table["error"].null_count
             for name, column in values.items():
                 column[cells.start : cells.stop] = table[name].to_numpy()
-        dims = [axis.names[0] for axis in plan.axes]
-        variables = {
-            output.column: (dims, values[output.column].reshape(plan.shape), _attributes(output))
-            for output in plan.outputs
+        dims = [axis.name for axis in plan.axes]
+        cubes = {name: (dims, column.reshape(plan.shape)) for name, column in values.items()}
+        inputs: dict[str, Any] = {
+            name: (axis.name, column) for axis in plan.axes for name, column in axis.columns.items()
         }
         stated = {key: str(stored[key]) for key in IDENTITY}
         facts = {"title": plan.title, **stated, "plan": json.dumps(stored["plan"])}
         counts = {"missing_cells": self.missing_cells, "failed_cells": failed}
-        return xarray.Dataset(variables, _coordinates(plan), {**facts, **counts})
+        found = xarray.Dataset(cubes, inputs | plan.fixed, {**facts, **counts})
+        schema = schema_of(plan)
+        for key, variable in found.variables.items():
+            told = {about.decode(): text.decode() for about, text in schema.field(str(key)).metadata.items()}
+            unit = told.pop("unit")
+            variable.attrs = told | ({"units": unit} if unit else {})
+        return found
 
     def verify(self) -> tuple[str, ...]:
         """Read every part that is there and check its digest, its plan, version, columns and cells.
@@ -215,14 +220,12 @@ class Results:
             What is wrong, a text for each damaged part; none if all are what their run wrote. A digest is no signature.
         """
         told = [f"{name}: it has no content" for name in self.damaged]
-        return (*told, *filter(None, map(self._fault, self._there)))
-
-    def _fault(self, index: int) -> str:
-        try:
-            self._store.decoded(index, self._store.content(index))
-        except DamagedPartError as error:
-            return f"{_file(self._store, index)}: {error}"
-        return ""
+        for index in self._there:
+            try:
+                self._store.decoded(index, self._store.content(index))
+            except DamagedPartError as error:  # noqa: PERF203 - reading takes longer
+                told.append(f"{self._store.file(index)}: {error}")
+        return tuple(told)
 
     def _parts(self) -> Iterator[tuple[range, pa.Table]]:
         """Yield the cells and the rows of each part that is there, once its digest is right."""
@@ -303,9 +306,7 @@ def merge(outs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -
     """
     if isinstance(outs, str | bytes | os.PathLike) or not isinstance(outs, Sequence):
         raise TypeError(must("outs", "be a list of directories or URLs", outs))
-    if not outs:
-        message = "outs must name at least one directory, not none"
-        raise ValueError(message)
+    require(outs, "outs must name at least one directory, not none", ValueError)
     stores = [stored_sweep(place) for place in outs]
     first = stores[0]
     for other in stores[1:]:
@@ -323,28 +324,6 @@ def merge(outs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -
             _copy(index, some, merged)
 
 
-def _coordinates(plan: Plan) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for axis in plan.axes:
-        for name, values in zip(axis.names, axis.values, strict=True):
-            found[name] = (axis.names[0], values, _unit(unit_of_argument(name)))
-    return found | {name: ((), value, _unit(unit_of_argument(name))) for name, value in plan.fixed.items()}
-
-
-def _attributes(output: Output) -> dict[str, str]:
-    name = output.function.name
-    origin = {"function": name, "arguments": json.dumps(output.arguments), "status": status(name)}
-    return origin | _unit(unit_of_value(name))
-
-
-def _unit(unit: str) -> dict[str, str]:
-    return {"units": unit} if unit else {}
-
-
-def _file(store: Store, index: int) -> str:
-    return store.name(index).removeprefix("cells/")
-
-
 def _warn_of_unsound(plan: Plan, columns: set[str]) -> None:
     for output in plan.outputs:
         if output.column in columns and status(output.function.name) == "unsound":
@@ -354,9 +333,8 @@ def _warn_of_unsound(plan: Plan, columns: set[str]) -> None:
 
 def _objective(maximise: str | None, minimise: str | None) -> tuple[str, str]:
     given = [(key, name) for key, name in (("maximise", maximise), ("minimise", minimise)) if name is not None]
-    if len(given) != 1:
-        message = f"one of maximise and minimise must be given, not {'both' if given else 'neither'}"
-        raise ValueError(message)
+    told = "both" if given else "neither"
+    require(len(given) == 1, f"one of maximise and minimise must be given, not {told}", ValueError)
     return given[0]
 
 
@@ -392,21 +370,16 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
     except DamagedPartError as error:
         message = f"outs must hold whole parts, not {source.path(index)}: {error}; run it again to repair it"
         raise OutputError(message) from error
+    assert content is not None  # it would be damaged
+    with contextlib.suppress(DamagedPartError):  # what is missing or damaged there is written below
+        merged.decoded(index, merged.content(index))
+        holders = [*holders, merged]
     for other in holders[1:]:
-        _check_same(index, content, other, source)
-    there = merged.content(index)
-    if content is None or there == content:
-        return
-    with contextlib.suppress(DamagedPartError):
-        merged.decoded(index, there)
-        _check_same(index, content, merged, source)
-    merged.write(Part(index, content, counts))
-
-
-def _check_same(index: int, content: bytes | None, other: Store, source: Store) -> None:
-    if other.content(index) != content:
-        message = (
-            f"outs must hold the same bytes, not {source.path(index)} and another in {other.folder}: "
-            "one of them is damaged or was not computed by this sweep"
-        )
-        raise OutputError(message)
+        if other.content(index) != content:
+            message = (
+                f"outs must hold the same bytes, not {source.path(index)} and another in {other.folder}: "
+                "one of them is damaged or was not computed by this sweep"
+            )
+            raise OutputError(message)
+    if holders[-1] is not merged:
+        merged.write(Part(index, content, counts))

@@ -28,9 +28,9 @@ from hockeystick._checks import thread_count
 from hockeystick._numeric.printing import format_upper
 from hockeystick.sweep.errors import CellError, needs
 from hockeystick.sweep.evaluate import check_instruction_set
-from hockeystick.sweep.functions import COSTLY, printer
+from hockeystick.sweep.functions import printer
 from hockeystick.sweep.parquet_part import Counts, DamagedPartError, Part, compute
-from hockeystick.sweep.plan import load, share_of
+from hockeystick.sweep.plan import costs, load, share_of
 from hockeystick.sweep.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def run(
     checked = load(plan)
     if client is None:
         check_instruction_set(checked.instruction_set)  # before anything is written
-    if checked.has_trainings:
+    if "training" in costs(checked.outputs):
         from hockeystick.sweep.trainings import check  # noqa: PLC0415 - the simulator is for such plans only
 
         check(checked)
@@ -170,21 +170,20 @@ class Runner:
             self.check(self.counts.first_error)
             self.report()
             if len(self.waiting):
-                self.compute(self.pool())
+                self.compute()
         except CellError as error:
             message = f"{error}; {self.counts.rows:,} cells are kept"
             raise CellError(message) from None
 
-    def pool(self) -> ThreadPool | ClusterPool:
-        """Return what computes: threads, or a cluster."""
+    def compute(self) -> None:
+        """Keep threads or a cluster busy to the end; count those parts, too, that were in flight when another one failed."""
+        pool: ThreadPool | ClusterPool
         if self.client is None:
-            return ThreadPool(self.store, self.num_threads, self.check, len(self.waiting))
-        from hockeystick.sweep import cluster  # noqa: PLC0415 - Dask is asked for when first needed
+            pool = ThreadPool(self.store, self.num_threads, self.check, len(self.waiting))
+        else:
+            from hockeystick.sweep.cluster import ClusterPool  # noqa: PLC0415 - Dask is asked for when first needed
 
-        return cluster.ClusterPool(self.client, self.store, self.num_threads, self.check, strict=self.strict)
-
-    def compute(self, pool: ThreadPool | ClusterPool) -> None:
-        """Keep a pool busy to the end; count those parts, too, that were in flight when another one failed."""
+            pool = ClusterPool(self.client, self.store, self.num_threads, self.check, strict=self.strict)
         in_flight = set[Future[Any]]()
         done = queue.SimpleQueue[Future[Any]]()  # no signal's exception breaks it, as it may a lock of `futures.wait`
         try:
@@ -202,10 +201,10 @@ class Runner:
         finally:
             for part in pool.close(in_flight):
                 self.count(part)
-        self.writers = pool.writers()
-        if unseen := pool.unseen():
+        self.writers, unseen = pool.finish()
+        if unseen:
             self.counts.rows -= sum(len(self.store.plan.shard(index)) for index in unseen)
-            names = ", ".join(self.store.name(index).removeprefix("cells/") for index in unseen[:3])
+            names = ", ".join(map(self.store.file, unseen[:3]))
             message = f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}"
             raise OSError(message)
 
@@ -282,8 +281,8 @@ class ThreadPool:
         self.store = store
         self.check = check  # raises where a strict run ends
         threads = thread_count(num_threads)
-        costly = any(output.function.name in COSTLY for output in store.plan.outputs)
-        self.at_once = 1 if costly or num_waiting < threads else threads
+        cheap = costs(store.plan.outputs) == {"cheap"}
+        self.at_once = threads if cheap and num_waiting >= threads else 1
         self.threads_of_call = threads if self.at_once == 1 else 1
         # Connections of some remote file systems are no connections for several threads.
         lock = contextlib.nullcontext() if store.folder.is_local else threading.Lock()
@@ -315,13 +314,9 @@ class ThreadPool:
         ended = [future for future in in_flight if not future.cancelled() and future.exception() is None]
         return [part for future in ended if (part := future.result()) is not None]
 
-    def unseen(self) -> list[int]:
-        """Return no part: what this process has written is there."""
-        return []
-
-    def writers(self) -> str:
-        """Say nothing: this process alone."""
-        return ""
+    def finish(self) -> tuple[str, list[int]]:
+        """Return no words and no parts: what this process alone has written is there."""
+        return "", []
 
     def _publish(self, index: int) -> Part | None:
         """Compute and write a shard, in a thread; None if the run ends before it is written."""
@@ -344,8 +339,7 @@ class Schedule:
     def __init__(self, missing: Sequence[int]) -> None:
         spread = np.argsort(np.argsort(np.arange(len(missing)) * GOLDEN % 1.0, kind="stable"))
         self._waiting = [missing[at] for at in spread[::-1].tolist()]  # the next is last
-        self._unfinished = len(missing)
-        self._finished = 0
+        self._total = self._unfinished = len(missing)
         self._started = time.monotonic()
 
     def __len__(self) -> int:
@@ -358,14 +352,12 @@ class Schedule:
 
     def finished(self) -> None:
         """Take note of a shard that is done."""
-        self._finished += 1
         self._unfinished -= 1
 
     def seconds_left(self) -> float | None:
         """Return the time that the unfinished shards will take at the speed so far, or None if nothing is finished."""
-        if not self._finished:
-            return None
-        return (time.monotonic() - self._started) * self._unfinished / self._finished
+        finished = self._total - self._unfinished
+        return (time.monotonic() - self._started) * self._unfinished / finished if finished else None
 
 
 @contextlib.contextmanager
@@ -389,9 +381,8 @@ def bar() -> Iterator[Progress]:
             drawn.close()
 
 
-@contextlib.contextmanager
-def lines(every: float = LOG_SECONDS) -> Iterator[Progress]:
-    """Give a progress callback that logs at the start, at the end, and every few seconds between."""
+def lines(every: float = LOG_SECONDS) -> Progress:
+    """Return a progress callback that logs at the start, at the end, and every few seconds between."""
     last: float | None = None
 
     def progress(done: int, total: int, left: float | None) -> None:
@@ -403,7 +394,7 @@ def lines(every: float = LOG_SECONDS) -> Iterator[Progress]:
         words = _words(left, done < total)
         logger.info("%s of %s cells (%.1f %%)%s", f"{done:,}", f"{total:,}", 100 * done / total, words and f", {words}")
 
-    yield progress
+    return progress
 
 
 def _words(left: float | None, unfinished: bool) -> str:

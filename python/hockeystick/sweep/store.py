@@ -15,11 +15,9 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import hockeystick._core as core
 from hockeystick._core import __version__
-from hockeystick.sweep.errors import OutputError, PlanError, shorten
+from hockeystick.sweep.errors import OutputError, PlanError, require, shorten
 from hockeystick.sweep.folders import MANIFEST, Folder, is_skipped, is_temporary
 from hockeystick.sweep.parquet_part import (
     IDENTITY,
@@ -30,7 +28,7 @@ from hockeystick.sweep.parquet_part import (
     decode,
     whole_table,
 )
-from hockeystick.sweep.plan import Axis, Plan, Share, parse, stored_share
+from hockeystick.sweep.plan import Axis, Plan, Share, costs, parse, stored_share
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,9 +63,13 @@ class Store:
         """Return what the manifest here says."""
         return {**self.manifest, "share": str(self.share)} if self.share else dict(self.manifest)
 
+    def file(self, index: int) -> str:
+        """Return the name of a part, in the folder of parts."""
+        return f"part-{index:0{self._digits}}.parquet"
+
     def name(self, index: int) -> str:
-        """Return the file name of a part."""
-        return f"cells/part-{index:0{self._digits}}.parquet"
+        """Return the name of a part, in the folder of the sweep."""
+        return f"cells/{self.file(index)}"
 
     def path(self, index: int) -> str:
         """Return where a part is, for a message."""
@@ -76,8 +78,7 @@ class Store:
     def sizes(self) -> dict[int, int]:
         """Return the numbers of the parts that are there, whole or not, with their sizes."""
         found = self.folder.entries("cells")
-        names = {index: self.name(index).removeprefix("cells/") for index in self.shards}
-        return {index: found[name] for index, name in names.items() if name in found}
+        return {index: found[name] for index in self.shards if (name := self.file(index)) in found}
 
     def write(self, part: Part) -> None:
         """Publish a part."""
@@ -124,7 +125,14 @@ def open_store(
 
 def stored_sweep(out: str | os.PathLike[str]) -> Store:
     """Return the store of an earlier run, unlocked, to read from; refuse a manifest that contradicts itself."""
-    found = read_manifest(out)
+    folder = Folder(out)
+    found = stored_manifest(folder)
+    if found is None:
+        message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
+        raise OutputError(message)
+    other = f"{out} of format {shorten(found.get('format'))}, which this version does not read"
+    rule = f"out must be a sweep of format {FORMAT}, not {other}; run the plan again in a new directory"
+    require(found.get("format") == FORMAT, rule, OutputError)
     try:
         plan = parse(found["plan"])
     except PlanError as error:
@@ -137,7 +145,7 @@ def stored_sweep(out: str | os.PathLike[str]) -> Store:
         message = f"out must have a manifest that agrees with its plan, not {out}: {told[0]}"
         raise OutputError(message)
     share = stored_share(found.pop("share", None), out)
-    return Store(Folder(out), plan, found, share)
+    return Store(folder, plan, found, share)
 
 
 def manifest(plan: Plan) -> dict[str, Any]:
@@ -153,28 +161,13 @@ def manifest(plan: Plan) -> dict[str, Any]:
         "cells": plan.num_cells,
         "shard_rows": plan.shard_rows,
         "axes": [_described(axis) for axis in plan.axes],
-        **({"simulator": _simulator()} if plan.has_trainings else {}),
+        **({"simulator": _simulator()} if "training" in costs(plan.outputs) else {}),
     }
 
 
 def digest_of(manifest: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a manifest."""
     return hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
-
-
-def read_manifest(out: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the manifest of a sweep's directory."""
-    found = stored_manifest(Folder(out))
-    if found is None:
-        message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
-        raise OutputError(message)
-    if found.get("format") != FORMAT:
-        message = (
-            f"out must be a sweep of format {FORMAT}, not {out} of format {shorten(found.get('format'))}, "
-            "which this version does not read; run the plan again in a new directory"
-        )
-        raise OutputError(message)
-    return found
 
 
 def stored_manifest(folder: Folder) -> dict[str, Any] | None:
@@ -209,13 +202,14 @@ def changes(before: Any, after: Any, key: str = "") -> list[str]:
 
 def _described(axis: Axis) -> dict[str, Any]:
     """Describe an axis; the digest tells values apart that another NumPy would round differently."""
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in axis.values))
+    columns = axis.columns.values()
+    digest = hashlib.sha256(b"".join(values.tobytes() for values in columns))
     return {
-        "names": list(axis.names),
+        "names": list(axis.columns),
         "spacing": axis.spacing,
         "length": len(axis),
-        "first": [array[0].item() for array in axis.values],
-        "last": [array[-1].item() for array in axis.values],
+        "first": [values[0].item() for values in columns],
+        "last": [values[-1].item() for values in columns],
         "sha256": digest.hexdigest(),
     }
 
@@ -245,12 +239,9 @@ def _check_space(store: Store) -> None:
     stored = sum(size for name, size in store.folder.entries("cells").items() if name.startswith("part-"))
     # Inputs repeat and compress to little; computed doubles do not.
     needed = store.num_cells * (8 * len(store.plan.outputs) + 4) - stored
-    if needed > free:
-        message = (
-            f"axes must make a table that fits on the disk, not {store.num_cells} cells: "
-            f"about {needed / 1e9:.3g} GB are needed, {free / 1e9:.3g} GB are free"
-        )
-        raise OutputError(message)
+    sizes = f"about {needed / 1e9:.3g} GB are needed, {free / 1e9:.3g} GB are free"
+    rule = f"axes must make a table that fits on the disk, not {store.num_cells} cells: {sizes}"
+    require(needed <= free, rule, OutputError)
 
 
 def _prepare(store: Store) -> None:
@@ -293,12 +284,9 @@ def _check_manifest(store: Store) -> None:
     if not told and found.get("share") != wanted.get("share"):
         told = [f"it is {_held(found)}, not {_held(wanted)}"]
     told = told or changes(found, wanted)
-    if told:
-        shown = "; ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
-        message = (
-            f"out must be an earlier run of the same plan, not {store.folder}: {shown}; use another output directory"
-        )
-        raise OutputError(message)
+    shown = f"{store.folder}: {'; '.join(told[:3])}" + (f" and {len(told) - 3} more" if len(told) > 3 else "")
+    rule = f"out must be an earlier run of the same plan, not {shown}; use another output directory"
+    require(not told, rule, OutputError)
 
 
 def _held(manifest: Mapping[str, Any]) -> str:
@@ -310,18 +298,15 @@ def _tidy(store: Store) -> None:
 
     A worker that is still busy for the killed run may have renamed or removed its file by now.
     """
-    numbers = {store.name(index) for index in store.shards}
-    leftovers = [name for name in store.folder.entries() if is_temporary(name)]
-    for name in (f"cells/{entry}" for entry in store.folder.entries("cells")):
-        if is_temporary(name.removeprefix("cells/")):
-            leftovers.append(name)
-        elif name not in numbers and not is_skipped(name.removeprefix("cells/")):
-            why = ": a folder, which readers search for parts; move it away" if name.endswith("/") else ""
-            message = f"out must hold this sweep alone, not {store.folder}/{name}{why}"
-            raise OutputError(message)
-    for name in leftovers:
-        with contextlib.suppress(FileNotFoundError):
-            store.folder.remove(name)
+    parts, there = {store.file(index) for index in store.shards}, store.folder.entries("cells")
+    for name in there:
+        why = ": a folder, which readers search for parts; move it away" if name.endswith("/") else ""
+        rule = f"out must hold this sweep alone, not {store.folder}/cells/{name}{why}"
+        require(name in parts or is_skipped(name), rule, OutputError)
+    for below, names in (("", store.folder.entries()), ("cells/", there)):
+        for name in filter(is_temporary, names):
+            with contextlib.suppress(FileNotFoundError):
+                store.folder.remove(below + name)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from hockeystick.federated.released_models import VIEWS
 from hockeystick.simulate.problem.data import DATA_SETS
 from hockeystick.simulate.problem.problem import LOSSES, Problem
 from hockeystick.simulate.running.rule import MAX_BYTES, SLOTS
+from hockeystick.sweep.errors import require
 
 Value = int | float | str
 Kind = type | tuple[str, ...]  # int, float, or the words
@@ -43,13 +44,6 @@ _OF_DATA: dict[str, Kind] = {
 _SAMPLED = {
     "records": {"size": "batch_size", "sampling_rate": "batch_rate", "expected_batch_size": "expected_batch_size"},
     "clients": {"size": "clients_per_round", "sampling_rate": "client_rate"},
-}
-_SAMPLERS: dict[str, Kind] = {
-    "batch_size": int,
-    "batch_rate": float,
-    "expected_batch_size": float,
-    "clients_per_round": int,
-    "client_rate": float,
 }
 _OF_RUNS: dict[str, Kind] = {"rounds": int, "seed": int, "num_runs": int}
 OF_EPSILON: dict[str, Kind] = {"delta": float, "released": VIEWS}  # what is asked about a training: no setting of it
@@ -140,15 +134,12 @@ def training(settings: Mapping[str, Value]) -> Training:
     problem, test, of_data = _problems(given)
     rule = algorithm._rule(problem, rounds)  # more clients or records drawn than there are
     needed = 8 * num_runs * (SLOTS * problem.dimension + (rounds if rule.clip_rate > 0 else 0))
-    if needed > MAX_BYTES:
-        raise ValueError(_too_much("num_runs", num_runs, needed))
+    _check_memory("num_runs", num_runs, needed)
     return Training(algorithm, problem, test, rounds, seed, num_runs, of_algorithm | of_data | {*_OF_RUNS})
 
 
 def _needed(what: str, name: str, given: Mapping[str, Any]) -> Any:
-    if name not in given:
-        msg = f"{what} needs {name}"
-        raise ValueError(msg)
+    require(name in given, f"{what} needs {name}", ValueError)
     return given[name]
 
 
@@ -157,38 +148,32 @@ def _value(name: str, value: Any) -> Any:
     kind = kinds()[name]
     if isinstance(kind, tuple):
         return choice(name, value, kind)
-    if isinstance(value, str):
-        msg = f"{name} must be a number, not {value!r}"
-        raise TypeError(msg)
+    require(not isinstance(value, str), f"{name} must be a number, not {value!r}", TypeError)
     if kind is float:
         return float(value)
-    if value != value // 1:
-        msg = f"{name} must be an integer, not {value}"
-        raise ValueError(msg)
+    require(value == value // 1, f"{name} must be an integer, not {value}", ValueError)
     return int(value)
 
 
-def _too_much(name: str, value: int, needed: float) -> str:
-    return f"{name} must be small enough for {MAX_BYTES >> 30} GiB, not {value}: {needed / 2**30:.3g} GiB are needed"
+def _check_memory(name: str, value: int, needed: float) -> None:
+    told = f"{name} must be small enough for {MAX_BYTES >> 30} GiB, not {value}: {needed / 2**30:.3g} GiB are needed"
+    require(needed <= MAX_BYTES, told, ValueError)
 
 
 def _problems(given: Mapping[str, Any]) -> tuple[Problem, Problem, frozenset[str]]:
     """Return the records to train on, those to test on, and the settings that they have."""
     settings = {"num_silos": given["num_silos"], "seed": given.get("data_seed", 1)}
-    names = {"data", "num_silos", "data_seed"}
     if given["data"] == "synthetic":
-        loss = _needed("data = 'synthetic'", "record_loss", given)
-        own = ["records_per_silo", "num_features", "heterogeneity"]
-        own += ["num_classes"] * (loss in ("softmax", "network")) + ["hidden"] * (loss == "network")
-        for name in own[:2]:
+        own = ["record_loss", "records_per_silo", "num_features", "heterogeneity"]
+        for name in own[:3]:
             _needed("data = 'synthetic'", name, given)
-        settings["record_loss"] = loss
-        names.add("record_loss")
+        loss = given["record_loss"]
+        own += ["num_classes"] * (loss in ("softmax", "network")) + ["hidden"] * (loss == "network")
     else:
         own = ["concentration", "test_share", "hidden"]
     settings |= {name: given[name] for name in own if name in given}
     made = _made(given["data"], tuple(sorted(settings.items())))
-    return *made, frozenset({*names, *own})
+    return *made, frozenset({"data", "num_silos", "data_seed", *own})
 
 
 @functools.lru_cache(maxsize=16)  # neighbouring cells have the same data
@@ -199,8 +184,7 @@ def _made(data: str, settings: tuple[tuple[str, Any], ...]) -> tuple[Problem, Pr
     silos = count_scalar("num_silos", values.pop("num_silos"))
     each = count_scalar("records_per_silo", values.pop("records_per_silo"))
     needed = 8.0 * silos * each * (count_scalar("num_features", values["num_features"]) + 2)
-    if needed > MAX_BYTES:
-        raise ValueError(_too_much("records_per_silo", each, needed))
+    _check_memory("records_per_silo", each, needed)
     problem = simulate.synthetic(values.pop("record_loss"), sizes=[each] * silos, **values)
     return problem, problem
 
@@ -299,4 +283,6 @@ def _kind(annotation: Any) -> Kind | None:
 def kinds() -> dict[str, Kind]:
     """Return all settings of trainings, in the order in which they are told, and the kind of each."""
     fields = {name: kind for cls in algorithms().values() for name, (kind, _) in _fields(cls).items()}
-    return {"algorithm": tuple(algorithms()), **_OF_DATA, **_OF_RUNS, **fields, **_SAMPLERS}
+    sizes = {name: kind for cls in samplers().values() for name, (kind, _) in _fields(cls).items()}
+    sampled = {setting: sizes[name] for keys in _SAMPLED.values() for name, setting in keys.items()}
+    return {"algorithm": tuple(algorithms()), **_OF_DATA, **_OF_RUNS, **fields, **sampled}

@@ -13,7 +13,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -22,7 +22,7 @@ from hockeystick import simulate
 from hockeystick._checks import DELTA, Array, choice, scalar
 from hockeystick.federated.released_models import VIEWS, View
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.sweep.errors import PlanError, must
+from hockeystick.sweep.errors import PlanError, must, require
 from hockeystick.sweep.functions import TRAININGS
 from hockeystick.sweep.plan import Output, Plan, read
 from hockeystick.sweep.plan import scalar as plan_scalar
@@ -101,7 +101,9 @@ def sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **se
     float64
         An estimate for one pair of problems: the first record's features are turned around, and its label is kept. No bound.
     """
-    return _each(lambda cell, threads: float(distances(cell, threads).total.mean()), num_threads, on_error, settings)
+    return _each(
+        lambda cell, threads: float(distances(cell, threads).total[-1].mean()), num_threads, on_error, settings
+    )
 
 
 def data_sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -112,7 +114,7 @@ def data_sensitivity(*, num_threads: int | None = None, on_error: str = "raise",
     float64
         An estimate for the pair of problems of `training.sensitivity`. No bound.
     """
-    return _each(lambda cell, threads: float(distances(cell, threads).data.mean()), num_threads, on_error, settings)
+    return _each(lambda cell, threads: float(distances(cell, threads).data[-1].mean()), num_threads, on_error, settings)
 
 
 def model_sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -123,7 +125,9 @@ def model_sensitivity(*, num_threads: int | None = None, on_error: str = "raise"
     float64
         An estimate for the pair of problems of `training.sensitivity`. No bound.
     """
-    return _each(lambda cell, threads: float(distances(cell, threads).model.mean()), num_threads, on_error, settings)
+    return _each(
+        lambda cell, threads: float(distances(cell, threads).model[-1].mean()), num_threads, on_error, settings
+    )
 
 
 def epsilon(
@@ -172,9 +176,7 @@ def _accuracies(cell: Settings, threads: int | None) -> Array:
 
 def half_width(values: Array) -> float:
     """Return half the width of the 95 % interval of the mean of independent values, by Student's t."""
-    if values.size < 2:
-        msg = f"num_runs must be at least 2 for an interval, not {values.size}"
-        raise ValueError(msg)
+    require(values.size >= 2, f"num_runs must be at least 2 for an interval, not {values.size}", ValueError)
     if values.min() == values.max():  # the deviation of equal numbers is not 0 but for rounding
         return 0.0
     quantile = float(stdtrit(values.size - 1, (1 + CONFIDENCE) / 2))
@@ -209,15 +211,6 @@ class Outcome:
     failure: str = ""  # why there are no numbers
 
 
-@dataclass(frozen=True, eq=False)
-class Distances:
-    """How far replacing one record moves the model of every run, shape (num_runs,) each."""
-
-    total: Array
-    data: Array
-    model: Array
-
-
 def outcome(settings: Mapping[str, Value], num_threads: int | None) -> Outcome:
     """Return what the runs of a training reach; refuse one of which a run does not stay finite."""
     found = _run(tuple(sorted(settings.items())), num_threads)
@@ -231,15 +224,7 @@ def outcome(settings: Mapping[str, Value], num_threads: int | None) -> Outcome:
 @functools.lru_cache(maxsize=MAX_KEPT)
 def _run(settings: Hashed, num_threads: int | None) -> Outcome:
     told = training(dict(settings))
-    result = simulate.run(
-        told.algorithm,
-        told.problem,
-        rounds=told.rounds,
-        seed=told.seed,
-        num_runs=told.num_runs,
-        num_threads=num_threads,
-        progress=False,
-    )
+    result = simulate.run(told.algorithm, told.problem, **_how(told, num_threads))
     if result.stopped == "interrupted":  # what is there is no outcome
         raise KeyboardInterrupt
     lost = result.diverged[result.diverged > 0]
@@ -250,30 +235,26 @@ def _run(settings: Hashed, num_threads: int | None) -> Outcome:
     return Outcome(result.loss()[-1], result.loss(told.test)[-1], result.accuracy(told.test)[-1] if classes else None)
 
 
-def distances(settings: Mapping[str, Value], num_threads: int | None) -> Distances:
+def distances(settings: Mapping[str, Value], num_threads: int | None) -> simulate.Sensitivity:
     """Return how far the last models of two trainings are apart, one record of which differs."""
     found = _distances(tuple(sorted(settings.items())), num_threads)
-    if not np.isfinite(found.total).all():
-        msg = f"{(~np.isfinite(found.total)).sum()} of {found.total.size} pairs of runs became non-finite"
-        raise ValueError(msg)
+    lost = ~np.isfinite(found.total[-1])
+    require(not lost.any(), f"{lost.sum()} of {lost.size} pairs of runs became non-finite", ValueError)
     return found
 
 
 @functools.lru_cache(maxsize=MAX_KEPT)
-def _distances(settings: Hashed, num_threads: int | None) -> Distances:
+def _distances(settings: Hashed, num_threads: int | None) -> simulate.Sensitivity:
     told = training(dict(settings))
-    gap = simulate.sensitivity(
-        told.algorithm,
-        told.problem,
-        adjacent(told.problem),
-        rounds=told.rounds,
-        seed=told.seed,
-        num_runs=told.num_runs,
-        record_every=told.rounds,
-        num_threads=num_threads,
-        progress=False,
+    other = adjacent(told.problem)
+    return simulate.sensitivity(
+        told.algorithm, told.problem, other, record_every=told.rounds, **_how(told, num_threads)
     )
-    return Distances(gap.total[-1], gap.data[-1], gap.model[-1])
+
+
+def _how(told: Training, num_threads: int | None) -> dict[str, Any]:
+    given = {"rounds": told.rounds, "seed": told.seed, "num_runs": told.num_runs}
+    return {**given, "num_threads": num_threads, "progress": False}
 
 
 def adjacent(problem: Problem) -> Problem:
@@ -283,10 +264,9 @@ def adjacent(problem: Problem) -> Problem:
     """
     features, label = problem.data.features[0], float(problem.data.labels[0])
     even = problem.loss in ("least_squares", "absolute") and label == 0.0  # as a function of the features
-    if even or not features.any():
-        which = "label" if features.any() else "features"
-        msg = f"the first record must change if its features are turned around: its {which} must not be 0 with record_loss = {problem.loss!r}"
-        raise ValueError(msg)
+    rule = f"its {'label' if features.any() else 'features'} must not be 0 with record_loss = {problem.loss!r}"
+    changes = features.any() and not even
+    require(changes, f"the first record must change if its features are turned around: {rule}", ValueError)
     return problem.replace_record(0, -features, label)
 
 
@@ -307,9 +287,8 @@ def check(plan: Plan) -> None:
             message = f"{plan.named(cell)}: {error}"
             raise PlanError(message) from error
         given |= {*arguments}
-    for name in sorted(given - used):
-        message = f"{name} must be left out: no algorithm and no data of this plan have it"
-        raise PlanError(message)
+    for name in sorted(given):
+        require(name in used, f"{name} must be left out: no algorithm and no data of this plan have it")
 
 
 def _cells(plan: Plan, outputs: list[Output]) -> Iterator[tuple[int, dict[str, Value]]]:
@@ -325,31 +304,20 @@ def _cells(plan: Plan, outputs: list[Output]) -> Iterator[tuple[int, dict[str, V
                 yield cell, {name: value for name, value in arguments.items() if name in taken}
 
 
-class Asked(NamedTuple):
-    """A training, and of what its epsilon is asked: at which delta, if at all, and who sees what."""
-
-    training: Training
-    delta: float | None
-    released: View | None
-
-
-def load_one(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Asked:
-    """Return the training of a TOML file or of a mapping with the same content, and of what its epsilon is asked."""
-    source = plan if isinstance(plan, Mapping) else read(plan)
+def load_one(plan: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Training, float | None, View | None]:
+    """Return the training of a TOML file or of a mapping, and of what its epsilon is asked: at which delta, if at all, and who sees what."""
+    source = read(plan)
     for section in source:
-        if section not in SECTIONS:
-            hint = "; hockeystick sweep run takes plans of many" if section in ("axes", "zip", "outputs") else ""
-            message = f"{section} must be left out: a plan of one training has {' and '.join(SECTIONS)}{hint}"
-            raise PlanError(message)
-    fixed = source.get("fixed")
-    if not isinstance(fixed, Mapping):
-        raise PlanError(must("fixed", "be a table with the settings of a training", fixed))
+        hint = "; hockeystick sweep run takes plans of many" if section in ("axes", "zip", "outputs") else ""
+        message = f"{section} must be left out: a plan of one training has {' and '.join(SECTIONS)}{hint}"
+        require(section in SECTIONS, message)
+    fixed: Any = source.get("fixed")
+    require(isinstance(fixed, Mapping), must("fixed", "be a table with the settings of a training", fixed))
     settings = {name: plan_scalar(f"fixed.{name}", value) for name, value in fixed.items()}
     delta, released = (settings.pop(name, None) for name in OF_EPSILON)
+    others = ", ".join([*OF_EPSILON, *sorted(kinds())])
     for name in settings:
-        if name not in kinds():
-            message = f"fixed.{name} is no setting of a training; they are {', '.join([*OF_EPSILON, *sorted(kinds())])}"
-            raise PlanError(message)
+        require(name in kinds(), f"fixed.{name} is no setting of a training; they are {others}")
     try:
         told = training(settings)
         at = None if delta is None else scalar("delta", delta, *DELTA)  # type: ignore[arg-type]
@@ -358,7 +326,6 @@ def load_one(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Asked:
         message = f"fixed: {error}"
         raise PlanError(message) from error
     for name in settings:
-        if name not in told.used:
-            message = f"fixed.{name} must be left out: neither {settings['algorithm']} nor these data have it"
-            raise PlanError(message)
-    return Asked(told, at, view)
+        unused = f"fixed.{name} must be left out: neither {settings['algorithm']} nor these data have it"
+        require(name in told.used, unused)
+    return told, at, view

@@ -9,19 +9,17 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.errors import OutputError
-from hockeystick.sweep.folders import Folder
+from hockeystick.sweep.errors import OutputError, require
 from hockeystick.sweep.parquet_part import Counts, count
 from hockeystick.sweep.plan import Axis, Plan, Values
-from hockeystick.sweep.store import Store, read_manifest
+from hockeystick.sweep.store import stored_sweep
 
 MAX_POINTS = 1000  # more along an axis than a picture has pixels
 MAX_PANELS = 6
@@ -77,9 +75,16 @@ class Choice:
         return cells
 
     def values(self, out: Path, column: str) -> NDArray[np.float64]:
-        """Return (slices, y, x) values of an output, (slices, 1, x) without y; NaN where the run has not been yet."""
-        cells = self.cells().reshape(self.num_slices, -1, len(self.x.points))
-        return read_cells(out, self.plan, column, cells)
+        """Return (slices, y, x) values of an output, (slices, 1, x) without y; NaN where the run has not been yet.
+
+        Only the parts that hold them are read.
+        """
+        cells, store = self.cells().reshape(self.num_slices, -1, len(self.x.points)), stored_sweep(out)
+        values, shards = np.full(cells.shape, np.nan), cells // self.plan.shard_rows
+        for shard in np.intersect1d(shards, [*store.sizes()]).tolist():
+            here = shards == shard
+            values[here] = store.table(shard)[column].to_numpy()[cells[here] - shard * self.plan.shard_rows]
+        return values
 
     @property
     def titles(self) -> list[str]:
@@ -99,7 +104,7 @@ class Choice:
     def chosen(self) -> str:
         """Return in words which axes have slices for some of their values only."""
         return "; ".join(
-            f"panels for {len(at)} of the {len(self.plan.axes[axis])} values of {self.plan.axes[axis].names[0]}"
+            f"panels for {len(at)} of the {len(self.plan.axes[axis])} values of {self.plan.axes[axis].name}"
             for axis, at in self.slices.items()
             if 1 < len(at) < len(self.plan.axes[axis])
         )
@@ -110,9 +115,8 @@ def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mappi
 
     Short axes are spread over panels; a long one has some of its values there, or the first alone.
     """
-    first, second, held = choose_drawn(plan, x, y, slices)
-    shown = {axis: np.array([at], dtype=np.intp) for axis, at in held.items()}
-    for axis in sorted(_others(plan, first, second, held), key=lambda axis: len(plan.axes[axis])):
+    first, second, shown = choose_drawn(plan, x, y, slices)
+    for axis in sorted(_others(plan, first, second, shown), key=lambda axis: len(plan.axes[axis])):
         room, length = MAX_PANELS // math.prod(map(len, shown.values())), len(plan.axes[axis])
         shown[axis] = evenly(length, length if length <= room else min(room, SOME))
     return Choice(plan, first, second, dict(sorted(shown.items())))
@@ -120,18 +124,17 @@ def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mappi
 
 def choose_cells(plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None) -> Choice:
     """Return which cells a page can hold: all axes as evenly as there is room for."""
-    first, second, held = choose_drawn(plan, x, y, slices)
+    first, second, shown = choose_drawn(plan, x, y, slices)
     most = MAX_ACROSS if second else MAX_ALONG
     first, second = _thinned(first, most), _thinned(second, most) if second else None
-    free = _others(plan, first, second, held)
+    free = _others(plan, first, second, shown)
     plane = len(first.points) * (len(second.points) if second else 1)
     length = _common_length([len(plan.axes[axis]) for axis in free], MAX_NUMBERS // (plane * len(plan.outputs)))
-    shown = {axis: np.array([at], dtype=np.intp) for axis, at in held.items()}
     shown |= {axis: evenly(len(plan.axes[axis]), length) for axis in free}
     return Choice(plan, first, second, dict(sorted(shown.items())))
 
 
-def _others(plan: Plan, first: Drawn, second: Drawn | None, held: Mapping[int, int]) -> list[int]:
+def _others(plan: Plan, first: Drawn, second: Drawn | None, held: Iterable[int]) -> list[int]:
     """Return the axes that are neither drawn nor held."""
     taken = {first.axis, *held} | ({second.axis} if second else set())
     return [axis for axis in range(len(plan.axes)) if axis not in taken]
@@ -139,13 +142,17 @@ def _others(plan: Plan, first: Drawn, second: Drawn | None, held: Mapping[int, i
 
 def choose_drawn(
     plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None
-) -> tuple[Drawn, Drawn | None, dict[int, int]]:
+) -> tuple[Drawn, Drawn | None, dict[int, NDArray[np.intp]]]:
     """Return the two arguments to draw, the second None if no other is numeric, and axis -> position of those held."""
     held = _held(plan, slices or {})
-    first = _named(plan, "x", x, held) if x else None
-    second = _named(plan, "y", y, held) if y else None
-    used = {**held, **{drawn.axis: 0 for drawn in (first, second) if drawn}}
-    longest = iter(sorted(_candidates(plan, used), key=lambda drawn: -len(plan.axes[drawn.axis])))
+    drawable = _drawable(plan, held)
+    for role, name in (("x", x), ("y", y)):
+        rule = f"must be a numeric axis with distinct values that is not held, of {', '.join(plan.columns)}"
+        require(not name or name in drawable, f"{role} {rule}, not {name}", ValueError)
+    first, second = (drawable[name] if name else None for name in (x, y))
+    used = {drawn.axis for drawn in (first, second) if drawn}
+    others = {drawn.axis: drawn for drawn in reversed(drawable.values()) if drawn.axis not in used}  # the first of each
+    longest = iter(sorted(others.values(), key=lambda drawn: (-len(plan.axes[drawn.axis]), drawn.axis)))
     first = first or next(longest, None)
     second = second or next(longest, None)
     if first is None:
@@ -155,18 +162,6 @@ def choose_drawn(
         message = f"x and y must be on different axes, not {first.name} and {second.name}"
         raise ValueError(message)
     return first, second, held
-
-
-def read_cells(out: Path, plan: Plan, column: str, cells: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return an output in some cells, reading only the parts that hold them."""
-    values = np.full(cells.shape, np.nan)
-    shards = cells // plan.shard_rows
-    store = Store(Folder(out), plan, read_manifest(out))
-    for shard in np.intersect1d(shards, [*store.sizes()]).tolist():
-        stored = store.table(shard)[column].to_numpy()
-        here = shards == shard
-        values[here] = stored[cells[here] - shard * plan.shard_rows]
-    return values
 
 
 def _drawn(axis: int, name: str, values: Values) -> Drawn:
@@ -182,44 +177,24 @@ def evenly(length: int, most: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
 
 
-def _candidates(plan: Plan, used: Mapping[int, int]) -> list[Drawn]:
-    """Return for each free axis its first argument that can be drawn: numbers, and none twice."""
-    found = []
-    for index, axis in enumerate(plan.axes):
-        drawable = [
-            _drawn(index, name, values)
-            for name, values in zip(axis.names, axis.values, strict=True)
-            if _can_be_drawn(values) and index not in used
-        ]
-        found += drawable[:1]
-    return found
+def _drawable(plan: Plan, held: Container[int]) -> dict[str, Drawn]:
+    """Return the arguments on axes that can be drawn: numbers, none twice, and not held."""
+    return {
+        name: _drawn(index, name, values)
+        for index, axis in enumerate(plan.axes)
+        for name, values in axis.columns.items()
+        if index not in held and values.dtype.kind != "U" and 1 < len(values) == len(np.unique(values))
+    }
 
 
-def _can_be_drawn(values: Values) -> bool:
-    return values.dtype.kind != "U" and 1 < len(values) == len(np.unique(values))
-
-
-def _named(plan: Plan, role: str, name: str, held: Mapping[int, int]) -> Drawn:
-    for index, axis in enumerate(plan.axes):
-        if name in axis.names and index not in held:
-            values = axis.values[axis.names.index(name)]
-            if _can_be_drawn(values):
-                return _drawn(index, name, values)
-    names = ", ".join(plan.axis_names())
-    message = f"{role} must be a numeric axis with distinct values that is not held, of {names}, not {name}"
-    raise ValueError(message)
-
-
-def _held(plan: Plan, slices: Mapping[str, str]) -> dict[int, int]:
+def _held(plan: Plan, slices: Mapping[str, str]) -> dict[int, NDArray[np.intp]]:
     """Return axis -> position for the arguments that the caller holds."""
     held = {}
     for name, text in slices.items():
-        found = [index for index, axis in enumerate(plan.axes) if name in axis.names]
-        if not found:
-            message = f"slice must name an axis, of {', '.join(plan.axis_names())}, not {name}"
-            raise ValueError(message)
-        axis = plan.axes[found[0]]
-        held[found[0]] = _position(name, axis.values[axis.names.index(name)], text)
+        names = ", ".join(plan.columns)
+        require(name in plan.columns, f"slice must name an axis, of {names}, not {name}", ValueError)
+        axis = next(index for index, axis in enumerate(plan.axes) if name in axis.columns)
+        held[axis] = np.array([_position(name, plan.columns[name], text)], dtype=np.intp)
     return held
 
 
@@ -236,9 +211,7 @@ def _position(name: str, values: Values, text: str) -> int:
         matches = np.flatnonzero((distance <= SLICE_TOLERANCE * abs(wanted)) & (distance == distance.min()))
         near = ", ".join(f"{value:g}" for value in np.sort(values[np.argsort(distance, kind="stable")[:3]]))
         domain = f"a value of its axis (nearest are {near})"
-    if not len(matches):
-        message = f"slice {name} must be {domain}, not {text}"
-        raise ValueError(message)
+    require(len(matches), f"slice {name} must be {domain}, not {text}", ValueError)
     return int(matches[0])
 
 
@@ -246,7 +219,7 @@ def point(axis: Axis, at: int) -> str:
     """Return in words where a position of an axis is."""
     return ", ".join(
         f"{name} = {values[at] if values.dtype.kind == 'U' else format(values[at], 'g')}"
-        for name, values in zip(axis.names, axis.values, strict=True)
+        for name, values in axis.columns.items()
     )
 
 
@@ -268,7 +241,7 @@ def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
     names = [output.column for output in plan.outputs]
     outputs = {name: np.full(len(cells), np.nan) for name in names}
     sample = Sample(choice, outputs, np.zeros(len(cells), dtype=np.uint8), Counts())
-    store, order = Store(Folder(out), plan, read_manifest(out)), np.argsort(cells, kind="stable")
+    store, order = stored_sweep(out), np.argsort(cells, kind="stable")
     borders = np.searchsorted(cells[order], np.arange(plan.num_shards + 1) * plan.shard_rows)
     absent = []
     for index in range(plan.num_shards):
@@ -278,19 +251,15 @@ def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
             absent.append(index)
             continue
         sample.counts.add(count(table, names))
-        _keep(sample, table, order[borders[index] : borders[index + 1]], cells, plan.shard(index).start)
+        wanted, start = order[borders[index] : borders[index + 1]], plan.shard(index).start
+        for name, values in outputs.items():
+            values[wanted] = table[name].to_numpy()[cells[wanted] - start]
+        sample.present[wanted] = 1
+        for text in table["error"].unique().to_pylist():
+            if text is not None and text not in sample.errors and len(sample.errors) < MAX_TEXTS:
+                sample.errors[text] = start + table["error"].index(text).as_py()
     sample.missing = _runs(plan, absent)
     return sample
-
-
-def _keep(sample: Sample, table: Any, wanted: NDArray[np.intp], cells: NDArray[np.int64], start: int) -> None:
-    rows = cells[wanted] - start
-    for name, values in sample.outputs.items():
-        values[wanted] = table[name].to_numpy()[rows]
-    sample.present[wanted] = 1
-    for text in table["error"].unique().to_pylist():
-        if text is not None and text not in sample.errors and len(sample.errors) < MAX_TEXTS:
-            sample.errors[text] = start + table["error"].index(text).as_py()
 
 
 def _thinned(drawn: Drawn, most: int) -> Drawn:

@@ -1,0 +1,44 @@
+"""What several tests of sweeps begin with: a finished table, and functions that are registered for a test."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockeystick.sweep import functions, run
+from sweep_plans import THETA
+from written_files import content
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a finished run of `THETA`, which no test changes."""
+    pytest.importorskip("pyarrow")
+    out = tmp_path_factory.mktemp("finished") / "out"
+    run(THETA, out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def whole(finished: Path) -> dict[str, bytes]:
+    """Return its files."""
+    return content(finished)
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], None]:
+    """Return what registers a function for a test, as `testing.` and its name."""
+    module = types.ModuleType("hockeystick_stand_in")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def registered(function: Callable[..., Any]) -> None:
+        setattr(module, function.__name__, function)
+        row = functions.Registered(module.__name__)
+        monkeypatch.setitem(functions.REGISTERED, f"testing.{function.__name__}", row)
+
+    return registered
