@@ -45,17 +45,13 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def known_to(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some values that a function takes by their names."""
-    return {name: values[name] for name in _parameters(function) if name in values}
-
-
 class Arguments:
     """Checked inputs, by the names that functions have for them."""
 
     def of(self, function: Callable[..., Any], **others: Any) -> Any:
         """Call a function with those of the inputs that it takes, and with others, which come first."""
-        return function(**known_to(function, vars(self)) | others)
+        known = {name: value for name, value in vars(self).items() if name in _parameters(function)}
+        return function(**known | others)
 
 
 @dataclass(frozen=True)
