@@ -24,29 +24,24 @@ CHANGES = [
     {"noise_std": 0.2},
     {"noise_std": 40.0},
     {"radius": 30.0},
+    {"radius": 1e-3},
+    {"batch_size": 1, "num_users": 37},
+    {"num_users": 1, "batch_size": 1},
 ]
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("suffix", [None, 1e-6, 0.1, 0.11, 0.5, 0.95, 1.0])
 @pytest.mark.parametrize("loss", ["convex", "nonconvex"])
-def test_trusted_aggregator(eps: float, loss: str) -> None:
-    """Theorem 2 summed term by term: constants, remainders, one batch for all, one user a batch."""
-    single = [{"batch_size": 1, "num_users": 37}, {"num_users": 1, "batch_size": 1}, {"radius": 1e-3}]
-    for change in CHANGES + single:
-        arguments = AGGREGATOR | {"loss": loss} | change
-        reference = theorems.trusted_aggregator(eps, **arguments)
-        assert log_close(federated.trusted_aggregator(eps, **arguments), reference), change
-
-
-@pytest.mark.parametrize("eps", [0.0, 1.0, 5.0])
-@pytest.mark.parametrize("suffix", [1e-6, 0.1, 0.11, 0.5, 0.95, 1.0])
-@pytest.mark.parametrize("loss", ["convex", "nonconvex"])
-def test_trusted_aggregator_random_stop(eps: float, suffix: float, loss: str) -> None:
-    """Corollary 3's double sum term by term, over all rounds or the last ceil(suffix T)."""
+def test_against_the_sums(eps: float, suffix: float | None, loss: str) -> None:
+    """Theorem 2 term by term, and Corollary 3's double sum over all rounds or the last ceil(suffix T)."""
+    name, stop = (
+        ("trusted_aggregator", {}) if suffix is None else ("trusted_aggregator_random_stop", {"suffix": suffix})
+    )
     for change in CHANGES:
-        arguments = AGGREGATOR | {"loss": loss, "suffix": suffix} | change
-        reference = theorems.trusted_aggregator_random_stop(eps, **arguments)
-        assert log_close(federated.trusted_aggregator_random_stop(eps, **arguments), reference), change
+        arguments = AGGREGATOR | {"loss": loss} | stop | change
+        reference = getattr(theorems, name)(eps, **arguments)
+        assert log_close(getattr(federated, name)(eps, **arguments), reference), change
 
 
 PER_ROUND = ("learning_rate", "noise_std", "lipschitz", "radius")
