@@ -171,6 +171,15 @@ def pmf(name: str, value: ArrayLike, tolerance: float = 1e-9) -> Array:
     return array
 
 
+def matrix(name: str, value: ArrayLike, axes: str) -> Array:
+    """Return finite numbers in two axes, which are named, at least one number."""
+    array = STRICT.finite(name, value)
+    if array.ndim != 2 or array.size == 0:
+        msg = f"{name} must have the shape {axes} and not be empty, not {array.shape}"
+        raise ValueError(msg)
+    return array
+
+
 def _integers(smallest: int, largest: float) -> Domain:
     def rule(x: Any) -> Any:
         return (x >= smallest) & (x <= largest) & (x.is_integer() if isinstance(x, float) else x == np.floor(x))
