@@ -38,9 +38,9 @@ def _checked(given: Mapping[str, Any], **domains: str) -> list[Array]:
     return broadcast(*in_domains(given, DOMAINS | domains).values())
 
 
-def table_row(schedule: Schedule, constant: ArrayLike | None, given: Mapping[str, Any], **domains: str) -> list[Array]:
+def table_row(given: Mapping[str, Any], **domains: str) -> list[Array]:
     """Check the arguments of a row of Table 3, of which two leave a constant open."""
-    open_rows = ("cyclic", "continuous")
+    schedule, constant, open_rows = given["schedule"], given["constant"], ("cyclic", "continuous")
     if (constant is not None) != (choice("schedule", schedule, SCHEDULES) in open_rows):
         msg = f"constant must be given for the schedules {open_rows} and only there, not {shown(constant)} for schedule={shown(schedule)}"
         raise ValueError(msg)
@@ -286,7 +286,7 @@ def fedavg_model_sensitivity(
     >>> print(f"printed {printed:.4f}, true", format_upper(federated.model_sensitivity([0.1], smoothness=1.0), ".4f"))
     printed 1.0867, true 1.1001
     """
-    t, steps, bound, rate, open_constant = table_row(schedule, constant, locals(), smoothness="non_negative")
+    t, steps, bound, rate, open_constant = table_row(locals(), smoothness="non_negative")
     if schedule == "constant":
         return ((1.0 + rate * bound) ** steps)[()]
     if schedule == "stagewise":
@@ -352,7 +352,7 @@ def fedavg_data_sensitivity(
     >>> print(f"printed {printed:.4f}, true", format_upper(true, ".4f"))
     printed 2.0000, true 4.0001
     """
-    t, steps, clients, norm, rate, open_constant = table_row(schedule, constant, locals())
+    t, steps, clients, norm, rate, open_constant = table_row(locals())
     if schedule == "constant":
         return (2.0 * rate * norm * steps / clients)[()]
     if schedule == "stagewise":
@@ -500,7 +500,7 @@ def accumulated_step_size_bounds(
     0.990 <= 0.500 <= 0.450: twice false
     """
     choice("schedule", schedule, ("cyclic", "continuous"))
-    t, steps, bound, rate, open_constant, scale = table_row(schedule, constant, locals())
+    t, steps, bound, rate, open_constant, scale = table_row(locals())
     STRICT.require(
         lambda e, a: e * a <= 1, "learning_rate must be at most 1/smoothness", learning_rate=rate, smoothness=bound
     )

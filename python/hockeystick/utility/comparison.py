@@ -17,7 +17,6 @@ from hockeystick.utility.settings import (
     Problem,
     Report,
     Setting,
-    bound,
     cells,
     checked_inputs,
     smallest,
@@ -66,7 +65,7 @@ class Row(NamedTuple):
 
 def _cells(row: Row) -> str:
     assert row.setting is not None
-    return f"{row.trust:<13}{row.algorithm:<22}{row.protects:<9}{cells(row.setting)}{bound(row.setting)}"
+    return f"{row.trust:<13}{row.algorithm:<22}{row.protects:<9}{cells(row.setting)}"
 
 
 def _plain(row: Row) -> dict[str, Any]:
