@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from fractions import Fraction
 
 import mpmath as mp
@@ -108,13 +107,6 @@ def test_noise_variance_for_tv(dimension: int, target: float) -> None:
     value = distortion.noise_variance_for_tv(target, 2.0, dimension)
     assert value == pytest.approx(2 * INVERSE[dimension, target], rel=1e-11)
     assert distortion.gaussian_tv_isotropic(2.0, value, dimension) <= target
-
-
-def test_scipy_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without SciPy the one formula that needs it says which extra has it."""
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[distortion\]" in a clone'):
-        distortion.gaussian_tv_isotropic(1.0, 0.1, 3)
 
 
 def test_noise_variance_for_every_tv() -> None:

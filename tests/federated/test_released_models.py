@@ -13,6 +13,8 @@ from scipy.stats import binom
 
 import hockeystick as hs
 import small_federations
+import theorems
+from finite_laws import hockey_stick
 from hockeystick.federated import released_models
 from hockeystick.federated.released_models import (
     FROM,
@@ -88,8 +90,7 @@ def test_two_rounds(step, sets, points):
     bound = hs.Accountant("replace").compose(step, 2)
     for (p1, q1), (p2, q2) in itertools.product([laws, laws[::-1]], repeat=2):
         for eps in EPSILONS:
-            two = np.maximum(np.outer(p1, p2) - math.exp(eps) * np.outer(q1, q2), 0.0).sum()
-            assert two <= bound.delta(eps) * (1 + 1e-9)
+            assert hockey_stick(np.outer(p1, p2), np.outer(q1, q2), eps) <= bound.delta(eps) * (1 + 1e-9)
 
 
 def test_the_fixed_size_pair_is_false_for_poisson_samples():
@@ -106,7 +107,7 @@ def test_the_fixed_size_pair_is_false_for_poisson_samples():
             else:
                 law[-1] += weight * (1 - rate)
         laws.append(law)
-    attained = np.maximum(laws[0] - math.exp(eps) * laws[1], 0.0).sum()
+    attained = hockey_stick(*laws, eps)
     wrong = FixedMean(2 / math.sqrt(5), rate)._pair("replace").one_step(True, False, eps)[1]
     right = PoissonMean(2.0, rate, 1.0, 100)._pair("replace").one_step(True, False, eps)[1]
     assert 100 * wrong < attained <= right
@@ -133,13 +134,12 @@ def test_pair_is_above_the_mixture_of_fixed_sizes(size, rate, dropout):
     """Given how many remain, they are a smaller sample of a fixed size; the sum over the binomial law, in many digits, is below the pair."""
     pair = RemainingMean(2.0, rate, size, dropout)._pair("replace")
     with mp.workdps(50):
-        d, phi = mp.mpf(dropout), mp.ncdf
+        d = mp.mpf(dropout)
         for eps in (0.0, 0.5, 2.0, 6.0, 20.0):
             total = mp.mpf(0)
             for r in range(1, size + 1):
                 mu, q = 2 / mp.sqrt(r), mp.mpf(rate) * r / size
-                gamma = 1 + mp.expm1(eps) / q
-                base = phi(mu / 2 - mp.log(gamma) / mu) - gamma * phi(-mu / 2 - mp.log(gamma) / mu)
+                base = theorems.theta(mp.log(1 + mp.expm1(eps) / q), mu)
                 total += mp.binomial(size, r) * (1 - d) ** r * d ** (size - r) * q * base
             found = pair.one_step(True, False, eps)[1]
             assert mp.mpf(found) >= total

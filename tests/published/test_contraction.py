@@ -7,11 +7,11 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import integrate
 from scipy.stats import norm
 
 import hockeystick as hs
 import theorems
+from federations import linear_losses_delta
 from hockeystick import federated, last_iterate, published, utility
 from hockeystick.published import UnsoundBoundWarning
 from hockeystick.published.warning import quietly
@@ -91,13 +91,7 @@ def test_broken_number_of_rounds() -> None:
 def test_smaller_last_batch_refutes_it() -> None:
     """A batch of 100 users and one of 1, linear losses: the exact delta, by quadrature, is 7000 times the printed one."""
     cell = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 3.0, "radius": 100.0}
-    eps, std = 3.0, math.sqrt(1.01)
-
-    def excess(x: float) -> float:
-        p, q = (norm.pdf(x, s * 3, std) / 101 + norm.pdf(x, s * 0.03, std) * 100 / 101 for s in (1, -1))
-        return max(p - math.exp(eps) * q, 0.0)
-
-    exact = integrate.quad(excess, 0, 20, points=[4.0], limit=200)[0]
+    eps, exact = 3.0, linear_losses_delta(3.0, (100, 1), 3.0)
     printed = quietly(published.trusted_aggregator, eps, num_users=101, batch_size=100, **cell)
     certified = federated.trusted_aggregator_batches(eps, batch_sizes=[100, 1], loss="convex", **cell)
     assert printed * 7000 < exact < certified

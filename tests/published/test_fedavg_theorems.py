@@ -8,16 +8,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import federations
 import theorems
 from hockeystick import published
 from hockeystick.published import UnsoundBoundWarning
 from hockeystick.published.warning import quietly
 
-FEDAVG = {
-    "rounds": 30, "local_steps": 5, "num_clients": 20, "clip_norm": 2.0, "noise_std": 0.5, "smoothness": 1.5,
-    "learning_rate": 0.1,
-}  # fmt: skip
-FEDPROX = FEDAVG | {"prox": 2.0}
+FEDAVG, FEDPROX = (federation | {"rounds": 30} for federation in (federations.FEDAVG, federations.FEDPROX))
 SCHEDULES = {"constant": {}, "cyclic": {"c": 1.2}, "stagewise": {}, "continuous": {"z": 1.5}}
 CHANGES = [
     {}, {"rounds": 1}, {"rounds": 2}, {"local_steps": 1}, {"smoothness": 1e-6}, {"smoothness": 1.9}, {"noise_std": 30.0},

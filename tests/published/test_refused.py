@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import federations
 import refused_calls
 from hockeystick import published
 
 STEPS = {"local_steps": 5, "learning_rate": 0.1}
-DATA = {**STEPS, "num_clients": 20, "clip_norm": 2.0}
-FEDAVG = {**DATA, "rounds": 30, "noise_std": 0.5, "smoothness": 1.5}
 NAMES = {
     **vars(published),
+    **vars(federations),
     "np": np,
     "STEPS": STEPS,
+    "DATA": {**STEPS, "num_clients": 20, "clip_norm": 2.0},
     "STABILITY": {"lipschitz": 2, "rounds": 50, "learning_rate": 0.01, "num_records": 500},
-    "DATA": DATA,
-    "FEDAVG": FEDAVG,
-    "FEDPROX": {**FEDAVG, "prox": 2.0},
 }
 REFUSED = r"""
 noisy_mb_sgd_sigma(lipschitz=1, num_records=1000, rounds=50, epsilon=30, delta=1e-5) -> at most 2 ln\(2/delta\)
@@ -49,6 +47,9 @@ fedavg_gdp(**FEDAVG | {"schedule": "sine"}) -> ^schedule\b.*sine
 fedavg_gdp(**FEDAVG | {"diameter": 1.0}) -> ^diameter\b.*1\.0
 fedprox_gdp(**FEDPROX | {"prox": 1.5}) -> prox.*1\.5
 fedprox_gdp(**FEDPROX | {"learning_rate": 2.0}) -> learning_rate.*2\.0
+shuffle_vector_sum([[0.1]], lipschitz=1.0, levels=2, noise_bits=1, probability=0.5, rng=7) -> TypeError: rng must be a
+run_near_optimal_utility_fl([np.ones], [0.0], rounds=1, budget=0.3, unprotected=0.3, variance=1.0, utility_constant=1.0,
+    learning_rate=1.0, rng=np.random) -> TypeError: rng must be a numpy.random.Generator
 fedprox_gdp(**FEDPROX | {"diameter": 1.0}) -> diameter.*1\.0
 """
 

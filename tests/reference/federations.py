@@ -1,8 +1,12 @@
-"""Arguments of the federated bounds, and mu in many digits."""
+"""Arguments of the federated bounds, mu in many digits, and delta of linear losses by quadrature."""
 
 from __future__ import annotations
 
+import math
+
 import mpmath as mp
+from scipy import integrate
+from scipy.stats import norm
 
 import theorems
 
@@ -27,3 +31,14 @@ def gdp(function: str, **arguments: object) -> mp.mpf:
         return theorems.gdp_parameter(
             rho, gamma, num_clients=arguments["num_clients"], noise_std=noise_std, diameter=diameter
         )
+
+
+def linear_losses_delta(eps: float, sizes: tuple[int, int], slope: float) -> float:
+    """Return delta of the last model of two batches, unit steps and noise, in a wide ball: two mixtures of normal laws, by quadrature."""
+    std = math.sqrt(sum(1 / m for m in sizes))
+
+    def excess(x: float) -> float:
+        p, q = (sum(m / sum(sizes) * norm.pdf(x, s * slope / m, std) for m in sizes) for s in (1, -1))
+        return max(p - math.exp(eps) * q, 0.0)
+
+    return integrate.quad(excess, -1, 30 * std, points=[0.0, std, 4 * std], limit=400)[0]

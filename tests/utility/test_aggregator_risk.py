@@ -35,16 +35,9 @@ def test_excess_risk_holds() -> None:
         w -= (convexity * w + 0.3 * rng.standard_normal(w.shape)) / (convexity * t)
         w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
     risk = convexity / 2 * (w**2).sum(axis=1).mean()
-    bound = utility.trusted_aggregator_excess_risk(
-        num_users=rounds,
-        batch_size=1,
-        dimension=d,
-        noise_std=0.3,
-        gradient_bound=convexity,
-        gradient_std=0.0,
-        smoothness=convexity,
-        strong_convexity=convexity,
-    )
+    quadratic = dict.fromkeys(("gradient_bound", "smoothness", "strong_convexity"), convexity)
+    process = {"num_users": rounds, "batch_size": 1, "dimension": d, "noise_std": 0.3, "gradient_std": 0.0}
+    bound = utility.trusted_aggregator_excess_risk(**process, **quadratic)
     assert risk < bound < 20 * risk
 
 

@@ -33,6 +33,16 @@ def rows(comparison: utility.Comparison, algorithm: str) -> list[utility.Row]:
     return [row for row in (*comparison.ranked, *comparison.unranked) if row.algorithm == algorithm]
 
 
+def parties(row: utility.Row) -> int:
+    """Return how many add noise in a round."""
+    return 1 if row.trust == "central" else row.setting.silos_per_round
+
+
+def variance(row: utility.Row) -> float:
+    """Return the mean squared error of a round's gradient."""
+    return (1.5**2 / row.setting.batch_size + 5 * row.setting.noise_std**2) / parties(row)
+
+
 def test_all_algorithms_and_trust_models(found: utility.Comparison) -> None:
     """Every pair has a place: ranked, without a bound, or with a reason; the ranking has the smallest bound first."""
     assert {row.algorithm for row in found.ranked} == {
@@ -53,8 +63,7 @@ def test_single_passes_are_one_gaussian_release(found: utility.Comparison, algor
     for row in rows(found, algorithm):
         s = row.setting
         assert theta(s.epsilon, 2 * 1.5 / (s.batch_size * s.noise_std)) == pytest.approx(1e-5, rel=1e-6)
-        parties = 1 if row.trust == "central" else s.silos_per_round
-        assert s.rounds * s.batch_size * parties <= 6000
+        assert s.rounds * s.batch_size * parties(row) <= 6000
 
 
 @pytest.mark.parametrize("trust", PARTIES)
@@ -109,15 +118,12 @@ def test_risk_of_a_single_pass() -> None:
     comparison = utility.compare(**COMMON)
     for row in rows(comparison, "one-pass SGD"):
         s = row.setting
-        parties = 1 if row.trust == "central" else s.silos_per_round
-        moment = 1.5**2 + 5 * s.noise_std**2 / parties
+        moment = 1.5**2 + 5 * s.noise_std**2 / parties(row)
         assert s.risk_bound == pytest.approx(2.0 * math.sqrt(moment / s.rounds), rel=1e-12)
     for row in rows(comparison, "one-pass AC-SA"):
         s, t = row.setting, row.setting.rounds
-        parties = 1 if row.trust == "central" else s.silos_per_round
-        variance = (1.5**2 / s.batch_size + 5 * s.noise_std**2) / parties
-        phi = max(2.0, math.sqrt(variance * t * (t + 1) * (t + 2) / 6) / 2.0)
-        bound = 2 * phi * 4.0 / (t * (t + 1)) + variance * (t + 2) / (3 * phi)
+        phi = max(2.0, math.sqrt(variance(row) * t * (t + 1) * (t + 2) / 6) / 2.0)
+        bound = 2 * phi * 4.0 / (t * (t + 1)) + variance(row) * (t + 2) / (3 * phi)
         assert s.risk_bound == pytest.approx(min(bound, 3.0), rel=1e-12)
 
 
@@ -126,19 +132,16 @@ def test_stages_halve_the_bound() -> None:
     comparison = utility.compare(**STRONG | {"num_records": 10**6, "max_rounds": 4096, "delta": 1e-8})
     seen = 0
     for row in rows(comparison, "multi-stage AC-SA"):
-        s = row.setting
-        parties = 1 if row.trust == "central" else s.silos_per_round
-        variance = (1.5**2 / s.batch_size + 5 * s.noise_std**2) / parties
-        gap, left = 3.0, s.rounds
+        gap, left = 3.0, row.setting.rounds
         while True:
-            r = math.ceil(max(4 * math.sqrt(20.0), 512 * variance / (0.3 * gap)))
+            r = math.ceil(max(4 * math.sqrt(20.0), 512 * variance(row) / (0.3 * gap)))
             if r > left:
                 break
-            phi = max(2.0, math.sqrt(0.1 * variance * r * (r + 1) * (r + 2) / (3 * gap)))
-            after = 2 * phi * (2 * gap / 0.1) / (r * (r + 1)) + variance * (r + 2) / (3 * phi)
+            phi = max(2.0, math.sqrt(0.1 * variance(row) * r * (r + 1) * (r + 2) / (3 * gap)))
+            after = 2 * phi * (2 * gap / 0.1) / (r * (r + 1)) + variance(row) * (r + 2) / (3 * phi)
             assert after <= gap / 2
             gap, left, seen = gap / 2, left - r, seen + 1
-        assert s.risk_bound == gap
+        assert row.setting.risk_bound == gap
     assert seen > 5
 
 

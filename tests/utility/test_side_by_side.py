@@ -19,17 +19,20 @@ COMMON = {
     "num_clients": 10, "num_records": 1000, "noise_std": 0.05, "lipschitz": 1.5, "smoothness": 1.0,
     "learning_rate": 0.5, "diameter": 0.04, "delta": DELTA,
 }  # fmt: skip
+LAST_MODELS = ("contraction", "nonlinear contraction", "shifted interpolation", "joint")
 
 
-def alone(name: str, **setting: object) -> side_by_side.Curve | utility.Analysis:
-    """Return one analysis of a training, without the others, which take longer."""
+def alone(name: str, **setting: object) -> tuple[np.ndarray, str]:
+    """Return epsilon by one analysis of a training and why there is none, without the others, which take longer."""
     defaults = {"clients_per_round": None, "batch_size": None, "local_steps": 1, "strong_convexity": 0.0}
     training = side_by_side.checked_training(defaults | {"order": "random", "index": 1} | setting)
     rounds = side_by_side.checked_rounds(setting["rounds"])
-    others = {other[0]: other[-1] for other in side_by_side.OTHERS} | {"composition": side_by_side.composition}
+    others = {words[0]: curve for curve, words in side_by_side.OTHERS.items()} | {
+        "composition": side_by_side.composition
+    }
     if name in others:
-        return others[name](training, rounds)
-    return {one.name: one for one in side_by_side.last_models_of(training, rounds)}[name]
+        return side_by_side.applied(others[name], training, rounds)
+    return {one.name: (one.epsilon, one.reason) for one in side_by_side.last_models_of(training, rounds)}[name]
 
 
 def is_the_epsilon(epsilon: float, delta: object, slack: float = 2e-3) -> bool:
@@ -80,8 +83,10 @@ def test_a_record_of_a_fixed_order(cyclic: utility.Analyses) -> None:
         uses = len([r for r in range(1, rounds + 1) if r % 10 == 3])
         distance = 2 * 1.5 * math.sqrt(uses / 10) / (100 * 0.05)
         assert epsilon == 0.0 if not uses else is_the_epsilon(epsilon, partial(theta, r=distance), 1e-6)
-    for name in ("contraction", "nonlinear contraction", "shifted interpolation", "joint"):
+    for name in LAST_MODELS:
         assert cyclic[name].epsilon[0] == 0.0
+        unused, _ = alone(name, **COMMON, rounds=[1, 2], batch_size=100, order="cyclic", index=3)
+        assert unused.tolist() == [0.0, 0.0]
     assert "order is fixed" in cyclic["trusted aggregator"].reason
     assert "order is fixed" in cyclic["shuffle"].reason
 
@@ -104,7 +109,7 @@ def test_the_truth_is_below(cyclic: utility.Analyses) -> None:
     share, noise = 1.5 / 1000, 0.05 / math.sqrt(10)
     for place, rounds in ((2, 11), (3, 15)):
         used = np.arange(1, rounds + 1) % 10 == 3
-        for name in ("contraction", "nonlinear contraction", "shifted interpolation", "joint"):
+        for name in LAST_MODELS:
             losses = {"gradient_map": "linear", "learning_rate": 0.5, "noise_std": noise, "diameter": 0.04}
             losses |= {"record": np.where(used, share, 0.0), "neighbour": np.where(used, -share, 0.0)}
             lower = last_iterate.chain_delta(cyclic[name].epsilon[place], **losses).lower
@@ -156,7 +161,7 @@ def test_clients_at_random() -> None:
 def test_printed_aggregator() -> None:
     """m/n times the sum of theta(2L/(sqrt(m) sigma)) theta(2 rho sqrt(m)/(eta sigma))^k, up to the rounds of one pass."""
     own, reach = 2 * 1.5 / (100 * 8.0), 0.3 * 100 / (0.5 * 8.0)
-    found = alone("printed aggregator", **DRAWN).epsilon
+    found, _ = alone("printed aggregator", **DRAWN)
     for rounds, epsilon in zip((1, 3), found, strict=False):
 
         def delta(eps: float, rounds: int = rounds) -> float:
@@ -168,7 +173,7 @@ def test_printed_aggregator() -> None:
 
 def test_shuffled_messages_reveal_more_than_their_mean() -> None:
     """The mean is computed from shuffled messages: its epsilon is smaller. Advanced composition of the rounds is larger."""
-    found, means = (alone(name, **DRAWN).epsilon for name in ("shuffle", "composition"))
+    found, means = (alone(name, **DRAWN)[0] for name in ("shuffle", "composition"))
     for rounds, epsilon, mean in zip(DRAWN["rounds"], found, means, strict=True):
         slack = DELTA / (4 * rounds * 0.25)
         message = slack / (2 * (math.e + 1) * 10_000)
@@ -181,11 +186,11 @@ def test_shuffled_messages_reveal_more_than_their_mean() -> None:
 
 def test_printed_inter_silo() -> None:
     """16 L sqrt(R ln(2.5 R/delta) ln(2/delta))/(n sigma), where epsilon and K are within the theorem."""
-    found = alone("printed inter-silo", **COMMON | {"noise_std": 1.0}, rounds=[1, 4])
-    for rounds, epsilon in zip((1, 4), found.epsilon, strict=True):
+    found, _ = alone("printed inter-silo", **COMMON | {"noise_std": 1.0}, rounds=[1, 4])
+    for rounds, epsilon in zip((1, 4), found, strict=True):
         root = math.sqrt(rounds * math.log(2.5 * rounds / DELTA) * math.log(2 / DELTA))
         assert epsilon == pytest.approx(16 * 1.5 * root / 1000, rel=1e-12)
-    assert "K_min" in alone("printed inter-silo", **COMMON, rounds=[1, 9], batch_size=1).reason
+    assert "K_min" in alone("printed inter-silo", **COMMON, rounds=[1, 9], batch_size=1)[1]
 
 
 def test_most_clients_are_not_all() -> None:
@@ -230,8 +235,8 @@ def test_rounds_of_one_number() -> None:
 def test_reasons_say_what_is_needed(cyclic: utility.Analyses) -> None:
     """A curve that is searched for in vain is above the limit of the search; one beyond its rounds says which they are."""
     little = COMMON | {"noise_std": 1e-7, "rounds": [5, 8]}
-    assert alone("shifted interpolation", **little).reason == "its epsilon is above 10000"
-    reason = alone("printed aggregator", **little).reason
+    assert alone("shifted interpolation", **little)[1] == "its epsilon is above 10000"
+    reason = alone("printed aggregator", **little)[1]
     assert reason == "holds up to round 1, in which each client has taken part once"
     assert all(one.reason for one in cyclic.found if not one.applies)
     assert cyclic["shuffle"].reason == "needs clients drawn at random; here the order is fixed"

@@ -137,6 +137,15 @@ def seed_scalar(name: str, value: int) -> int:
     return int(value)
 
 
+def random_generator(name: str, value: object) -> None:
+    """Check that an argument is a generator of random numbers."""
+    if not isinstance(value, np.random.Generator):
+        msg = (
+            f"{name} must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(value)}"
+        )
+        raise TypeError(msg)
+
+
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
     """Check one argument against another."""
     if value > limit:
@@ -294,6 +303,15 @@ def pmf(name: str, value: ArrayLike, tolerance: float = 1e-9) -> Array:
         msg = (
             f"{name} must sum to 1 within {tolerance:g}, not to {total.ravel()[np.argmax(off)] if array.size else 0.0}"
         )
+        raise ValueError(msg)
+    return array
+
+
+def matrix(name: str, value: ArrayLike, axes: str) -> Array:
+    """Return finite numbers in two axes, which are named, at least one number."""
+    array = STRICT.finite(name, value)
+    if array.ndim != 2 or array.size == 0:
+        msg = f"{name} must have the shape {axes} and not be empty, not {array.shape}"
         raise ValueError(msg)
     return array
 

@@ -270,17 +270,9 @@ def gaussian_tv_isotropic(variance: ArrayLike, noise_variance: ArrayLike, dimens
     return _tv_of_ratio(ratio, dimension)[()]
 
 
-def _special() -> Any:
-    try:
-        from scipy import special  # noqa: PLC0415 - needed here only
-    except ImportError as error:
-        msg = 'the incomplete gamma function needs SciPy: pip install ".[distortion]" in a clone'
-        raise ImportError(msg) from error
-    return special
-
-
 def _tv_of_ratio(ratio: Array, dimension: Array) -> Array:
-    special = _special()
+    from scipy import special  # noqa: PLC0415 - takes longer to import than everything else here
+
     half = dimension / 2.0
     log_b = np.log1p(ratio)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -34,7 +34,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import STRICT, Array, Result, choice, non_negative_scalar, pmf, scalar, vector
+from hockeystick._checks import FRACTION, STRICT, Array, Result, choice, non_negative_scalar, pmf, scalar, vector
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick._numeric.search import largest_within
 from hockeystick.distortion.divergences import jensen_shannon_distance, log_ratio, pair, spread
@@ -589,7 +589,7 @@ def distortion_ratio(client_distances: ArrayLike, aggregated_distance: float) ->
     1.0
     """
     distances = vector("client_distances", STRICT.probability("client_distances", client_distances))
-    total = scalar("aggregated_distance", aggregated_distance, lambda x: 0 < x <= 1, "lie in (0, 1]")
+    total = scalar("aggregated_distance", aggregated_distance, *FRACTION)
     return float(distances.mean()) / total
 
 
@@ -671,7 +671,7 @@ def max_near_optimal_gap(deficits: ArrayLike, probabilities: ArrayLike, total_va
     if gaps.shape != weights.shape:
         msg = f"probabilities must be as long as deficits ({gaps.size}), not of length {weights.size}"
         raise ValueError(msg)
-    half = scalar("total_variation", total_variation, lambda x: 0 < x <= 1, "lie in (0, 1]") / 2.0
+    half = scalar("total_variation", total_variation, *FRACTION) / 2.0
     order = np.argsort(gaps)
     reached = np.array([weights[gaps <= gap].sum() for gap in gaps[order]])
     too_many = np.flatnonzero(reached > half * (1 + 1e-12))

@@ -7,24 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, count_scalar, non_negative_scalar, pmf, positive_scalar, scalar, vector
-from hockeystick._checks.shown import shown
+from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, pmf, scalar, vector
+from hockeystick._checks.array_checks import matrix
+from hockeystick._checks.scalars import count_scalar, non_negative_scalar, positive_scalar, random_generator
 from hockeystick._numeric.binomial import binomial_pmf
 
 
 def checked_gradients(gradients: ArrayLike) -> Array:
     """Return gradients of shape (M, d); a vector holds numbers."""
     rows = STRICT.finite("gradients", gradients)
-    if rows.ndim == 1:
-        rows = rows[:, np.newaxis]
-    if rows.ndim != 2 or rows.size == 0:
-        msg = f"gradients must have the shape (records, dimension) and not be empty, not {rows.shape}"
-        raise ValueError(msg)
-    return rows
-
-
-def _rate(sampling_rate: float) -> float:
-    return scalar("sampling_rate", sampling_rate, lambda x: 0 < x < 1, "lie in (0, 1)")
+    return matrix("gradients", rows[:, np.newaxis] if rows.ndim == 1 else rows, "(records, dimension)")
 
 
 def sampled_update_mean(
@@ -72,7 +64,7 @@ def sampled_update_mean(
     """
     start = STRICT.finite("w_previous", w_previous)
     rows = checked_gradients(gradients)
-    p = _rate(sampling_rate)
+    p = scalar("sampling_rate", sampling_rate, *OPEN_PROBABILITY)
     added = STRICT.finite("noise", noise)
     return np.asarray(start - positive_scalar("learning_rate", learning_rate) * p * rows.sum(axis=0) + added)
 
@@ -122,7 +114,7 @@ def sampled_update_variance(
     0.56
     """
     rows = checked_gradients(gradients)
-    p = _rate(sampling_rate)
+    p = scalar("sampling_rate", sampling_rate, *OPEN_PROBABILITY)
     number = count_scalar("num_rounds", num_rounds)
     rate = positive_scalar("learning_rate", learning_rate)
     noise = non_negative_scalar("noise_variance", noise_variance)
@@ -183,7 +175,7 @@ def batch_mean_gradient_variance(
     1.368893
     """
     rows = checked_gradients(gradients)
-    p = _rate(sampling_rate)
+    p = scalar("sampling_rate", sampling_rate, *OPEN_PROBABILITY)
     rate = positive_scalar("learning_rate", learning_rate)
     records = rows.shape[0]
     sizes = np.arange(1, records + 1)
@@ -223,7 +215,7 @@ def normalised_gradient_variance(gradients: ArrayLike, sampling_rate: float, *, 
     1.640625
     """
     rows = checked_gradients(gradients)
-    scale = rows.shape[0] * _rate(sampling_rate)
+    scale = rows.shape[0] * scalar("sampling_rate", sampling_rate, *OPEN_PROBABILITY)
     return float(sampled_update_variance(rows, sampling_rate, learning_rate=learning_rate) / scale**2)
 
 
@@ -301,9 +293,7 @@ def distort_parameters(w: ArrayLike, noise_variance: float, rng: np.random.Gener
     """
     start = vector("w", STRICT.finite("w", w))
     noise = non_negative_scalar("noise_variance", noise_variance)
-    if not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(rng)}"
-        raise TypeError(msg)
+    random_generator("rng", rng)
     return np.asarray(start + np.sqrt(noise) * rng.standard_normal(start.shape))
 
 
@@ -337,10 +327,7 @@ def aggregate(parameters: ArrayLike, weights: ArrayLike | None = None) -> Array:
     >>> print(distortion.aggregate([[1.0, 2.0], [3.0, 6.0]], [0.25, 0.75]))
     [2.5 5. ]
     """
-    rows = STRICT.finite("parameters", parameters)
-    if rows.ndim != 2 or rows.size == 0:
-        msg = f"parameters must have the shape (clients, dimension) and not be empty, not {rows.shape}"
-        raise ValueError(msg)
+    rows = matrix("parameters", parameters, "(clients, dimension)")
     if weights is None:
         return np.asarray(rows.mean(axis=0))
     share = pmf("weights", weights)

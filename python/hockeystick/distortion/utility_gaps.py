@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, broadcast, choice, pmf, positive_scalar, vector
+from hockeystick._checks.array_checks import matrix
 from hockeystick.distortion.domains import checked
 
 Sign: TypeAlias = Literal["protected_minus_original", "original_minus_protected"]
@@ -440,11 +441,7 @@ def federated_utility_loss(losses: ArrayLike) -> float:
     >>> distortion.federated_utility_loss([[0.1, 0.2], [0.3, 0.4]])
     0.25
     """
-    table = STRICT.finite("losses", losses)
-    if table.ndim != 2 or table.size == 0:
-        msg = f"losses must have the shape (clients, rounds) and not be empty, not {table.shape}"
-        raise ValueError(msg)
-    return float(table.mean())
+    return float(matrix("losses", losses, "(clients, rounds)").mean())
 
 
 def expected_utility_loss_additive_noise(

@@ -16,8 +16,14 @@ round draws its own batch.
 from __future__ import annotations
 
 from hockeystick._checks.hints import open_room
-from hockeystick.federated.fedavg import fedavg_delta, fedavg_epsilon, fedavg_gdp
-from hockeystick.federated.fedprox import fedprox_delta, fedprox_epsilon, fedprox_gdp
+from hockeystick.federated.fedavg import (
+    fedavg_delta,
+    fedavg_epsilon,
+    fedavg_gdp,
+    fedprox_delta,
+    fedprox_epsilon,
+    fedprox_gdp,
+)
 from hockeystick.federated.sensitivities import accumulated_step_size, data_sensitivity, model_sensitivity, step_sizes
 from hockeystick.federated.trusted_aggregator import (
     best,

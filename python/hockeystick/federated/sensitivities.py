@@ -104,7 +104,7 @@ def accumulated_step_size(step_sizes: ArrayLike, *, smoothness: float, prox: flo
     0.2101
     """
     steps, bound, pull = _local_map(step_sizes, smoothness, prox)
-    return _drift(steps, (0.0 if pull is None else pull) - bound)
+    return _drift(steps, pull - bound)
 
 
 def model_sensitivity(step_sizes: ArrayLike, *, smoothness: float, prox: float | None = None) -> Result:
@@ -154,7 +154,7 @@ def model_sensitivity(step_sizes: ArrayLike, *, smoothness: float, prox: float |
     if bound == 0.0:
         return np.ones(steps.shape[:-1])[()]
     with np.errstate(over="ignore"):
-        drift = _drift(steps, (0.0 if pull is None else pull) - bound)
+        drift = _drift(steps, pull - bound)
         return np.asarray((1.0 + bound * drift) * (1.0 + 4.0 * UNIT))[()]
 
 
@@ -197,20 +197,20 @@ def data_sensitivity(step_sizes: ArrayLike, *, num_clients: int, clip_norm: floa
     clients = count_scalar("num_clients", num_clients)
     norm = scalar("clip_norm", clip_norm, lambda x: x > 0, "be positive")
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # an infinite norm times no step
-        drift = 2.0 * norm * np.asarray(_drift(steps, 0.0 if pull is None else pull)) / clients
+        drift = 2.0 * norm * np.asarray(_drift(steps, pull)) / clients
     # the next double keeps what underflows above the truth; no step is no drift
     return np.where((steps > 0.0).any(axis=-1), np.nextafter(drift * (1.0 + 4.0 * UNIT), np.inf), 0.0)[()]
 
 
-def _local_map(step_sizes: ArrayLike, smoothness: float, prox: float | None) -> tuple[Array, float, float | None]:
-    """Check the arguments of a local map."""
+def _local_map(step_sizes: ArrayLike, smoothness: float, prox: float | None) -> tuple[Array, float, float]:
+    """Check the arguments of a local map; without a proximal term its coefficient is 0."""
     steps = STRICT.non_negative("step_sizes", step_sizes)
     if steps.ndim == 0 or steps.shape[-1] == 0:
         msg = f"step_sizes must have the local steps as their last axis, at least one, not the shape {steps.shape}"
         raise ValueError(msg)
     bound = non_negative_scalar("smoothness", smoothness)
     if prox is None:
-        return steps, bound, None
+        return steps, bound, 0.0
     pull = positive_scalar("prox", prox)
     if pull <= bound:
         msg = f"prox must be above smoothness ({bound}), not {pull}"

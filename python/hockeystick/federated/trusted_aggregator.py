@@ -3,15 +3,91 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, STRICT, Array, OnError, Result, broadcast, choice, vector
+from hockeystick._checks import LARGEST_COUNT, STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice, vector
+from hockeystick._checks.named import in_domains
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
 from hockeystick._hidden_states.contraction import contraction_sum
-from hockeystick.federated.arguments import LOSSES, AggregatorChecks, Loss
+from hockeystick.federated.arguments import LOSSES, Loss
+
+T = TypeVar("T")
+PER_ROUND = ("learning_rate", "noise_std", "lipschitz", "radius")  # what may be a schedule
+AGGREGATION: dict[str, str | Domain] = {
+    "eps": "non_negative_or_infinite",
+    **dict.fromkeys(("num_users", "batch_size", "rounds"), "count"),
+    **dict.fromkeys(PER_ROUND, "positive"),
+}
+
+
+class AggregatorChecks(Checks):
+    """The arguments of the trusted-aggregator functions, whose arrays have the round as their last axis."""
+
+    def __init__(self, loss: Loss, num_threads: int | None, on_error: OnError) -> None:
+        super().__init__(num_threads, on_error)
+        self.convex = choice("loss", loss, LOSSES) == "convex"
+        self.rounds: dict[str, Array] = {}
+
+    def aggregation(self, arguments: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Check the arguments in their order; return those of a cell and keep those of the rounds."""
+        known = in_domains(arguments, AGGREGATION, self)
+        self.rounds = {name: np.atleast_1d(known.pop(name)) for name in PER_ROUND}
+        smoothness = 0.0 if arguments["smoothness"] is None else arguments["smoothness"]
+        self.rounds["smoothness"] = np.atleast_1d(self.non_negative("smoothness", smoothness))
+        self.contracting_steps(self.rounds["learning_rate"], self.rounds["smoothness"])
+        return tuple(known.values())
+
+    def contracting_steps(self, rate: Array, smoothness: Array) -> None:
+        """Check the step size where the smoothness is known: a convex loss's step must not expand."""
+        if self.convex:
+            rule = "learning_rate must be at most 2/smoothness for a convex loss"
+            self.require(lambda eta, b: eta * b <= 2, rule, learning_rate=rate, smoothness=smoothness)
+
+    def convexity(self, value: ArrayLike, smoothness: Array) -> Array:
+        """Check the strong convexity, which losses have that are convex and smooth."""
+        strong = self.non_negative("strong_convexity", value)
+        self.require(
+            lambda r, b: (r == 0) | ((r <= b) & self.convex),
+            "strong_convexity must be 0, or at most the smoothness of a convex loss",
+            strong_convexity=strong,
+            smoothness=smoothness,
+        )
+        return strong
+
+    def whole_batches(self, num_users: Array, batch_size: Array) -> None:
+        """Check that there is a first batch."""
+        rule = "batch_size must be at most num_users"
+        self.require(lambda m, n: m <= n, rule, batch_size=batch_size, num_users=num_users)
+
+    def length(self, num_users: Array, batch_size: Array) -> int:
+        """Return the length of the schedules, 1 where all are constant."""
+        self.whole_batches(num_users, batch_size)
+        # Cells with other counts are NaN, whatever their schedules.
+        legal = (num_users >= batch_size) & (batch_size >= 1) & (num_users <= LARGEST_COUNT)
+        rounds = np.unique(num_users[legal] // batch_size[legal])
+        for name, array in self.rounds.items():
+            if array.shape[-1] != 1 and np.any(rounds != array.shape[-1]):
+                wanted = " and ".join(f"{count:.0f}" for count in rounds[:3])
+                msg = (
+                    f"the last axis of {name} is the round: its length must be 1 or num_users // batch_size = {wanted}, "
+                    f"not {array.shape[-1]}; a grid of constants has the shape (..., 1)"
+                )
+                raise ValueError(msg)
+        longest: int = max(array.shape[-1] for array in self.rounds.values())
+        return longest
+
+    def evaluate(self, function: Callable[..., T], *cells: Array) -> T:
+        """Broadcast cells against the leading axes of the rounds, and call a function of the core."""
+        length = self.length(*np.broadcast_arrays(*cells[1:3]))
+        wide = broadcast(*cells, *(r[..., 0] for r in self.rounds.values()))
+        shape = wide[0].shape
+        rows = [np.broadcast_to(r, (*shape, length)) for r in self.rounds.values()]
+        return function(wide[: len(cells)], rows, self.convex, self.threads)
 
 
 def trusted_aggregator(
@@ -88,8 +164,8 @@ def trusted_aggregator(
     0.030799 0.002022
     """
     grid = AggregatorChecks(loss, num_threads, on_error)
-    cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
-    return grid.evaluate(core.trusted_aggregator, *cells, np.asarray(1.0))
+    cells = grid.aggregation(locals())
+    return grid.finish(grid.evaluate(core.trusted_aggregator, *cells, np.asarray(1.0)))
 
 
 def trusted_aggregator_random_stop(
@@ -162,9 +238,9 @@ def trusted_aggregator_random_stop(
     0.001112
     """
     grid = AggregatorChecks(loss, num_threads, on_error)
-    cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
+    cells = grid.aggregation(locals())
     suffix = grid.fraction("suffix", suffix)
-    return grid.evaluate(core.trusted_aggregator_random_stop, *cells, suffix)
+    return grid.finish(grid.evaluate(core.trusted_aggregator_random_stop, *cells, suffix))
 
 
 def trusted_aggregator_batches(
@@ -222,7 +298,7 @@ def trusted_aggregator_batches(
     >>> print(format_upper(delta, ".5f"))
     0.10389
     """
-    choice("loss", loss, LOSSES)
+    grid = AggregatorChecks(loss, num_threads, "raise")
     eps = STRICT.non_negative_or_infinite("eps", eps)
     sizes = vector("batch_sizes", STRICT.count("batch_sizes", batch_sizes))
     rounds = sizes.size
@@ -238,10 +314,8 @@ def trusted_aggregator_batches(
     if sizes.sum() > LARGEST_COUNT:
         msg = f"batch_sizes must sum to at most {LARGEST_COUNT}, not {sizes.sum():g}"
         raise ValueError(msg)
-    if loss == "convex":
-        rule = "learning_rate must be at most 2/smoothness for a convex loss"
-        STRICT.require(lambda rate, b: rate * b <= 2, rule, learning_rate=step, smoothness=beta)
-    image = 2.0 * (ball + (step * clip if loss == "nonconvex" else 0.0))
+    grid.contracting_steps(step, beta)
+    image = 2.0 * (ball + (0.0 if grid.convex else step * clip))
     points = eps[..., np.newaxis]
     first = core.theta(points, 2.0 * clip / (np.sqrt(sizes) * noise))
     later = core.theta(points, image * np.sqrt(sizes) / (step * noise))
@@ -334,20 +408,10 @@ def best(
     0.000208 by shifted; 0.002022 by contraction
     """
     grid = AggregatorChecks(loss, num_threads, on_error)
-    cells = grid.aggregation(eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius, smoothness)
-    convexity = np.atleast_1d(grid.non_negative("strong_convexity", strong_convexity))
-    grid.require(
-        lambda r, b: (r == 0) | ((r <= b) & grid.convex),
-        "strong_convexity must be 0, or at most the smoothness of a convex loss",
-        strong_convexity=convexity,
-        smoothness=grid.rounds["smoothness"],
-    )
-    grid.rounds["strong_convexity"] = convexity
+    cells = grid.aggregation(locals())
+    grid.rounds["strong_convexity"] = np.atleast_1d(grid.convexity(strong_convexity, grid.rounds["smoothness"]))
     stop = np.asarray(0.0) if suffix is None else grid.fraction("suffix", suffix)
-    length = grid.length(*np.broadcast_arrays(*cells[1:3]))
-    wide = broadcast(*cells, stop, *(r[..., 0] for r in grid.rounds.values()))
-    rows = [np.broadcast_to(r, (*wide[0].shape, length)) for r in grid.rounds.values()]
-    return smallest(core.trusted_aggregator_bounds(wide[:4], rows, grid.convex, grid.threads), grid)
+    return smallest(grid.evaluate(core.trusted_aggregator_bounds, *cells, stop), grid)
 
 
 def best_sampled(
@@ -427,36 +491,18 @@ def best_sampled(
     6.8e-09 by plain
     """
     grid = AggregatorChecks(loss, num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    num_users = grid.count("num_users", num_users)
-    batch_size = grid.count("batch_size", batch_size)
-    rounds = grid.count("rounds", rounds)
-    learning_rate = grid.positive("learning_rate", learning_rate)
-    noise_std = grid.positive("noise_std", noise_std)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    radius = grid.positive("radius", radius)
+    eps, num_users, batch_size, rounds, learning_rate, noise_std, lipschitz, radius = in_domains(
+        locals(), AGGREGATION, grid
+    ).values()
     if smoothness is None and not grid.convex:
         msg = "smoothness must be given for a nonconvex loss"
         raise ValueError(msg)
     smooth = grid.non_negative("smoothness", 0.0 if smoothness is None else smoothness)
-    convexity = grid.non_negative("strong_convexity", strong_convexity)
-    grid.require(
-        lambda m, n: m <= n, "batch_size must be at most num_users", batch_size=batch_size, num_users=num_users
-    )
+    grid.contracting_steps(learning_rate, smooth)
+    convexity = grid.convexity(strong_convexity, smooth)
+    grid.whole_batches(num_users, batch_size)
     if grid.convex:
-        grid.require(
-            lambda rate, b: rate * b <= 2,
-            "learning_rate must be at most 2/smoothness for a convex loss",
-            learning_rate=learning_rate,
-            smoothness=smooth,
-        )
         learning_rate = np.where(learning_rate * smooth <= 2, learning_rate, np.nan)
-    grid.require(
-        lambda r, b: (r == 0) | ((r <= b) & grid.convex),
-        "strong_convexity must be 0, or at most the smoothness of a convex loss",
-        strong_convexity=convexity,
-        smoothness=smooth,
-    )
     one = np.asarray(1.0)
     mean_noise, share, radius = _lengths(noise_std, lipschitz, radius, batch_size)
     rate = batch_size / num_users

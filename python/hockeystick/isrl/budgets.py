@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Result, positive_scalar, scalar, vector
+from hockeystick._checks import OPEN_PROBABILITY, STRICT, Result, positive_scalar, scalar, vector
 from hockeystick.isrl.domains import checked, checked_vectors, require_small_epsilon
 
 
@@ -295,7 +295,7 @@ def advanced_composition(epsilons: ArrayLike, deltas: ArrayLike, slack: float) -
     6.3083 2.0e-06
     """
     eps, delta = checked_vectors(locals(), epsilons="non_negative", deltas="probability")
-    slack = scalar("slack", slack, lambda x: 0 < x < 1, "lie in (0, 1)")
+    slack = scalar("slack", slack, *OPEN_PROBABILITY)
     with np.errstate(over="ignore"):
         drift = float((eps * np.expm1(eps)).sum())
     spread = math.sqrt(-2.0 * math.log(slack)) * math.hypot(*eps.tolist())  # squares would underflow

@@ -31,12 +31,22 @@ DOMAINS: dict[str, str | Domain] = {
     **dict.fromkeys(("initial_gap", "learning_rate", "lipschitz", "max_step", "radius", "smoothness"), "positive"),
     **dict.fromkeys(("gradient_bound", "gradient_std", "heterogeneity", "noise_std"), "non_negative"),
     **dict.fromkeys(("second_moment", "strong_convexity", "variance"), "non_negative"),
-    **dict.fromkeys(("batch_size", "dimension", "num_records", "num_silos", "rounds"), "count"),
-    "delta": "inside",
+    **dict.fromkeys(
+        ("batch_size", "dimension", "index", "levels", "local_steps", "rounds", "shift", "trials"), "count"
+    ),
+    **dict.fromkeys(("num_clients", "num_messages", "num_records", "num_silos", "num_users"), "count"),
+    **dict.fromkeys(("clients_per_round", "max_batch_size", "max_rounds"), "count"),
+    **dict.fromkeys(("delta", "probability"), "inside"),
+    "noise_bits": "count_or_zero",
     "silos_per_round": _AT_LEAST_ONE,  # a harmonic mean, which need not be an integer
 }
 
-PAIRS = (("silos_per_round", "num_silos"), ("batch_size", "num_records"), ("strong_convexity", "smoothness"))
+PAIRS = (
+    ("silos_per_round", "num_silos"),
+    ("batch_size", "num_records"),
+    ("batch_size", "num_users"),
+    ("strong_convexity", "smoothness"),
+)
 
 
 def checked(arguments: Mapping[str, Any], grid: Checks = STRICT, **domains: str | Domain) -> list[Array]:
@@ -68,27 +78,7 @@ def checked_vectors(arguments: Mapping[str, Any], **domains: str) -> list[Array]
 
 
 ScalarDomain: TypeAlias = str | Domain | Callable[[str, Any], Any]
-COUNTS = (
-    "batch_size",
-    "clients_per_round",
-    "index",
-    "levels",
-    "local_steps",
-    "max_batch_size",
-    "max_rounds",
-    "num_clients",
-    "num_messages",
-    "num_users",
-    "shift",
-    "silos_per_round",
-    "trials",
-)
-SCALARS: dict[str, ScalarDomain] = {
-    **DOMAINS,
-    **dict.fromkeys(COUNTS, "count"),
-    "noise_bits": "count_or_zero",
-    "probability": "inside",
-}
+SCALARS: dict[str, ScalarDomain] = {**DOMAINS, "silos_per_round": "count"}
 KINDS: Mapping[str, ScalarDomain] = {
     "count": count_scalar,
     "count_or_zero": partial(count_scalar, smallest=0),

@@ -292,7 +292,9 @@ def risk_lower_bound(
         STRICT.require(
             lambda e, n: e <= np.sqrt(n), "epsilon must be at most sqrt(num_silos)", epsilon=epsilon, num_silos=silos
         )
-    _check_matched(matched, central, convexity)
+    if matched and not (central and (convexity > 0).all()):
+        msg = f"matched must be False unless notion is 'central' and strong_convexity positive, not {matched}"
+        raise ValueError(msg)
     scale = lipschitz**2 / convexity if matched else lipschitz * diameter
     total = records * silos
     reach = np.sqrt(dimension) / (epsilon * (total if central else records * np.sqrt(silos) * c**2))
@@ -300,13 +302,6 @@ def risk_lower_bound(
     with np.errstate(divide="ignore", invalid="ignore"):
         statistical = np.where(convexity > 0, phi**2 / (convexity * total), phi * diameter / np.sqrt(total))
     return rate_of(statistical if population else np.zeros_like(private), private)
-
-
-def _check_matched(matched: bool, central: bool, convexity: Array) -> None:
-    """Check that the factor L^2/mu is asked for where it is stated."""
-    if matched and not (central and (convexity > 0).all()):
-        msg = f"matched must be False unless notion is 'central' and strong_convexity positive, not {matched}"
-        raise ValueError(msg)
 
 
 def shuffle_rate(

@@ -12,8 +12,6 @@ from hockeystick._checks import STRICT, Array, Result, at_most
 from hockeystick.isrl.domains import checked, scalars
 from hockeystick.isrl.rates import average_noise
 
-POSITIVE: dict[str, Any] = dict.fromkeys(("strong_convexity", "gradient_std"), "positive")
-
 
 def mb_sgd_rounds(
     *,
@@ -367,15 +365,17 @@ def one_pass_batch_size_sc(
     >>> print(f"{size:.3f}")
     312.273
     """
-    records, beta, convexity, gap, epsilon, delta, silos, lipschitz, dimension, phi = checked(locals(), **POSITIVE)
-    private = (epsilon * records / lipschitz) ** 2 * silos / (dimension * np.log(1.0 / delta))
-    reach = np.minimum(private, records * silos / phi**2)
-    return records_over_stages(records, beta, convexity, gap, reach)
+    return _strongly_convex_batch_size(locals(), shuffled=False)
 
 
-def records_over_stages(records: Array, beta: Array, convexity: Array, gap: Array, reach: Array) -> Result:
+def _strongly_convex_batch_size(arguments: dict[str, Any], *, shuffled: bool) -> Result:
     """Return n/(sqrt(kappa) ln(mu gap reach)), from 1 to n: the batches of a pass whose rounds the multi-stage algorithm needs."""
-    inside = convexity * gap * reach
+    records, beta, convexity, gap, epsilon, delta, silos, lipschitz, dimension, phi = checked(
+        arguments, strong_convexity="positive", gradient_std="positive"
+    )
+    hiding, averaged = (silos, 1.0) if shuffled else (1.0, silos)
+    private = (epsilon * records * hiding / lipschitz) ** 2 * averaged / (dimension * np.log(1.0 / delta))
+    inside = convexity * gap * np.minimum(private, records * silos / phi**2)
     STRICT.require(
         lambda _, x: x > 1,
         "initial_gap must be larger: the logarithm in the batch size must be positive",
@@ -490,10 +490,7 @@ def sdp_batch_size_sc(
     >>> print(f"{size:.3f}")
     367.730
     """
-    records, beta, convexity, gap, epsilon, delta, silos, lipschitz, dimension, phi = checked(locals(), **POSITIVE)
-    private = (epsilon * records * silos / lipschitz) ** 2 / (dimension * np.log(1.0 / delta))
-    reach = np.minimum(private, records * silos / phi**2)
-    return records_over_stages(records, beta, convexity, gap, reach)
+    return _strongly_convex_batch_size(locals(), shuffled=True)
 
 
 def step_size_convex(

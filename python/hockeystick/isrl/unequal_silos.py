@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, at_most, count_scalar, pmf, vector
+from hockeystick._checks.array_checks import matrix
 from hockeystick.isrl.domains import checked, left_out, scalars
 from hockeystick.isrl.rates import Rate, by_convexity
 
@@ -287,10 +288,7 @@ def sampled_mean_variance(vectors: ArrayLike, sample_size: ArrayLike) -> Result:
     >>> print(f"{isrl.sampled_mean_variance([[1.0], [-1.0], [0.0], [0.0]], 2):.6f}")
     0.166667
     """
-    points = STRICT.finite("vectors", vectors)
-    if points.ndim != 2 or points.size == 0:
-        msg = f"vectors must have the shape (number, dimension), not {points.shape}"
-        raise ValueError(msg)
+    points = matrix("vectors", vectors, "(number, dimension)")
     size = STRICT.count_up_to("sample_size", sample_size, points.shape[0])
     spread = ((points - points.mean(axis=0)) ** 2).sum(axis=1).mean()
     return (spread * (points.shape[0] - size) / (max(points.shape[0] - 1, 1) * size))[()]

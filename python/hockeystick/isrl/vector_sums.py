@@ -30,8 +30,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, at_most, non_negative_scalar, scalar
-from hockeystick._checks.shown import shown
+from hockeystick._checks import OPEN_PROBABILITY, Array, at_most, non_negative_scalar, scalar
+from hockeystick._checks.array_checks import matrix
+from hockeystick._checks.scalars import random_generator
 from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.rounding import HANDFUL, PENALTY, UNIT, UP
 from hockeystick._numeric.search import Probe, last_whole, narrow
@@ -195,15 +196,10 @@ def shuffle_vector_sum(
     array([-0.5])
     """
     lipschitz, levels, noise_bits, probability = scalars(locals())
-    points = STRICT.finite("vectors", vectors)
-    if points.ndim != 2 or points.size == 0:
-        msg = f"vectors must have the shape (number, dimension), not {points.shape}"
-        raise ValueError(msg)
+    points = matrix("vectors", vectors, "(number, dimension)")
     longest = float(np.linalg.norm(points, axis=1).max())
     at_most("the norm of vectors", longest * (1 - 1e-12), "lipschitz", lipschitz)  # a clipped one, rounded
-    if not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(rng)}"
-        raise TypeError(msg)
+    random_generator("rng", rng)
     number, dimension = points.shape
     scaled = np.clip((points + lipschitz) * (levels / (2.0 * lipschitz)), 0.0, levels)  # norms are rounded
     whole = np.floor(scaled)

@@ -18,35 +18,32 @@ import hockeystick._core as core
 from hockeystick._checks import STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice, in_domains
 from hockeystick._checks.shown import shown
 from hockeystick.federated.arguments import SCHEDULES, Schedule
+from hockeystick.federated.fedavg import DOMAINS as LOCAL_TRAINING
 from hockeystick.kernels import q_inv
 from hockeystick.published.warning import warn_unsound
 
 PAPER = "of Sun, Shen and Tao (2024)"
-DOMAINS: dict[str, str | Domain] = {
-    **dict.fromkeys(("exposures", "local_steps", "num_clients", "rounds"), "count"),
-    **dict.fromkeys(("b", "clip_norm", "epsilon", "learning_rate", "noise_std", "prox"), "positive"),
-    **dict.fromkeys(("smoothness", "strong_convexity"), "positive"),
+FEDERATION: dict[str, str | Domain] = LOCAL_TRAINING | {"rounds": "count"}
+DOMAINS: dict[str, str | Domain] = FEDERATION | {
+    **dict.fromkeys(("b", "constant", "epsilon", "smoothness", "strong_convexity"), "positive"),
     "delta": "inside",
+    "exposures": "count",
     "order": (lambda x: (x > 1) & (x < np.inf), "be finite and above 1"),
+    "round_index": "count_or_zero",
 }
-FEDERATION = DOMAINS | {"smoothness": "non_negative"}
 
 
-def _checked(arguments: Mapping[str, Any], **domains: str) -> list[Array]:
-    return broadcast(*in_domains(arguments, DOMAINS | domains).values())
+def _checked(given: Mapping[str, Any], **domains: str) -> list[Array]:
+    return broadcast(*in_domains(given, DOMAINS | domains).values())
 
 
-def table_row(
-    round_index: ArrayLike, local_steps: ArrayLike, schedule: Schedule, constant: ArrayLike | None
-) -> tuple[Array, Array, Array]:
-    """Check the round, the steps, and the constant that two of the rows leave open."""
-    t = STRICT.count_or_zero("round_index", round_index)
-    steps = STRICT.count("local_steps", local_steps)
-    open_rows = ("cyclic", "continuous")
+def table_row(given: Mapping[str, Any], **domains: str) -> list[Array]:
+    """Check the arguments of a row of Table 3, of which two leave a constant open."""
+    schedule, constant, open_rows = given["schedule"], given["constant"], ("cyclic", "continuous")
     if (constant is not None) != (choice("schedule", schedule, SCHEDULES) in open_rows):
         msg = f"constant must be given for the schedules {open_rows} and only there, not {shown(constant)} for schedule={shown(schedule)}"
         raise ValueError(msg)
-    return t, steps, np.asarray(1.0) if constant is None else STRICT.positive("constant", constant)
+    return _checked({**given, "constant": 1.0 if constant is None else constant}, **domains)
 
 
 FALSE = {  # schedule -> what is wrong
@@ -134,10 +131,10 @@ def fedavg_gdp(
     >>> print(f"printed {printed:.4f}, true and certified {federated.fedavg_gdp(**cell):.4f}")
     printed 1.7321, true and certified 7.0711
     """
-    arguments = {**locals()}
+    given = {**locals()}
     grid = Checks(num_threads, on_error)
     schedule = choice("schedule", schedule, SCHEDULES)
-    cells = in_domains(arguments, FEDERATION, grid)
+    cells = in_domains(given, FEDERATION, grid)
     _no_diameter(diameter)
     constant: ArrayLike | None = None
     for name, value, owner in (("c", c, "cyclic"), ("z", z, "continuous")):
@@ -288,11 +285,7 @@ def fedavg_model_sensitivity(
     >>> print(f"printed {printed:.4f}, true", format_upper(federated.model_sensitivity([0.1], smoothness=1.0), ".4f"))
     printed 1.0867, true 1.1001
     """
-    t, steps, open_constant = table_row(round_index, local_steps, schedule, constant)
-    rate = STRICT.positive("learning_rate", learning_rate)
-    t, steps, rate, bound, open_constant = broadcast(
-        t, steps, rate, STRICT.non_negative("smoothness", smoothness), open_constant
-    )
+    t, steps, bound, rate, open_constant = table_row(locals(), smoothness="non_negative")
     if schedule == "constant":
         return ((1.0 + rate * bound) ** steps)[()]
     if schedule == "stagewise":
@@ -358,10 +351,7 @@ def fedavg_data_sensitivity(
     >>> print(f"printed {printed:.4f}, true", format_upper(true, ".4f"))
     printed 2.0000, true 4.0001
     """
-    t, steps, open_constant = table_row(round_index, local_steps, schedule, constant)
-    clients, norm = STRICT.count("num_clients", num_clients), STRICT.positive("clip_norm", clip_norm)
-    rate = STRICT.positive("learning_rate", learning_rate)
-    t, steps, clients, norm, rate, open_constant = broadcast(t, steps, clients, norm, rate, open_constant)
+    t, steps, clients, norm, rate, open_constant = table_row(locals())
     if schedule == "constant":
         return (2.0 * rate * norm * steps / clients)[()]
     if schedule == "stagewise":
@@ -509,9 +499,7 @@ def accumulated_step_size_bounds(
     0.990 <= 0.500 <= 0.450: twice false
     """
     choice("schedule", schedule, ("cyclic", "continuous"))
-    t, steps, open_constant = table_row(round_index, local_steps, schedule, constant)
-    bound, rate, scale = _checked({"smoothness": smoothness, "learning_rate": learning_rate, "b": b})
-    t, steps, bound, rate, open_constant, scale = broadcast(t, steps, bound, rate, open_constant, scale)
+    t, steps, bound, rate, open_constant, scale = table_row(locals())
     STRICT.require(
         lambda e, a: e * a <= 1, "learning_rate must be at most 1/smoothness", learning_rate=rate, smoothness=bound
     )

@@ -672,12 +672,18 @@ def experimental_sigma(
     >>> print(f"{noise.noise_std:.6f} nominal 6, certified {format_upper(noise.certified_epsilon, '.2f')}")
     0.008502 nominal 6, certified 23.45
     """
-    clip, records, number, eps, d = checked(locals())
+    clip, records, number, eps, d = scalars(locals())
     warn_unsound(_HEURISTIC, _INSTEAD)
-    sigma = float(2.0 * clip * np.sqrt(2.0 * number * np.log(1.0 / d)) / (records * eps))
-    batch = min(max(int(records / 2.0 * np.sqrt(eps / number)), 1), num_records)
+    batch = min(max(int(records / 2.0 * np.sqrt(eps / number)), 1), records)
+    return _heuristic(clip, records, number, eps, d, batch, replacement=True)
+
+
+def _heuristic(  # noqa: PLR0917, checked arguments in their order
+    clip: float, records: int, steps: int, epsilon: float, delta: float, batch: int, *, replacement: bool
+) -> HeuristicNoise:
+    sigma = float(2.0 * clip * np.sqrt(2.0 * steps * np.log(1.0 / delta)) / (records * epsilon))
     silo = noisy_mb_sgd_accountant(
-        noise_std=sigma, lipschitz=lipschitz, num_records=num_records, batch_size=batch, rounds=rounds, replacement=True
+        noise_std=sigma, lipschitz=clip, num_records=records, batch_size=batch, rounds=steps, replacement=replacement
     )
     return HeuristicNoise(sigma, batch, float(silo.epsilon(delta)))
 
@@ -731,8 +737,4 @@ def experimental_local_sgd_sigma(
     """
     clip, records, number, local_steps, eps, d = scalars(locals())
     warn_unsound(_HEURISTIC, _INSTEAD)
-    sigma = float(2.0 * clip * np.sqrt(2.0 * number * local_steps * np.log(1.0 / d)) / (records * eps))
-    silo = noisy_mb_sgd_accountant(
-        noise_std=sigma, lipschitz=clip, num_records=records, batch_size=1, rounds=number * local_steps
-    )
-    return HeuristicNoise(sigma, 1, float(silo.epsilon(d)))
+    return _heuristic(clip, records, number * local_steps, eps, d, 1, replacement=False)

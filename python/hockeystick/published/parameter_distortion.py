@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, scalar, vector
+from hockeystick._checks import FRACTION, STRICT, Array, Result, scalar, vector
+from hockeystick._checks.scalars import random_generator
 from hockeystick.distortion import (
     InfeasibleBudgetError,
     aggregate,
@@ -17,6 +19,8 @@ from hockeystick.distortion import (
     jensen_shannon_distance,
     leakage_tv_coefficient,
 )
+from hockeystick.distortion import nfl_utility_weight as corrected_weight
+from hockeystick.distortion import sampled_update_variance as corrected_variance
 from hockeystick.distortion.divergences import pair
 from hockeystick.distortion.domains import DOMAINS, LEAKAGE, checked
 from hockeystick.isrl.domains import scalars
@@ -568,9 +572,7 @@ def sampled_update_variance(gradients: ArrayLike, sampling_rate: float) -> float
     >>> print(f"{published.sampled_update_variance([1.0, 2.0, 3.0], 0.2):.2f}")
     2.24
     """
-    rows = STRICT.finite("gradients", gradients)
-    p = scalar("sampling_rate", sampling_rate, lambda x: 0 < x < 1, "lie in (0, 1)")
-    return float(p * (1.0 - p) * (rows**2).sum())
+    return corrected_variance(gradients, sampling_rate)  # of a single round
 
 
 def _weight(log_ratio: ArrayLike, utility_constant: Array) -> Array:
@@ -666,14 +668,13 @@ def nfl_utility_weight(ratio: ArrayLike, near_optimal_gap: ArrayLike, log_ratio:
     ...     print(f"{published.nfl_utility_weight(1.0, 0.5, 0.1):.6f}")
     0.110701
     """
-    ratio, gap, log = checked(locals())
-    coefficient = np.asarray(leakage_tv_coefficient(log))
+    corrected = np.asarray(corrected_weight(ratio, near_optimal_gap, log_ratio))
     warn_unsound(
         f"the weight of Theorem 5.13 {PAPER} is a quarter of what follows",
         "hockeystick.distortion.nfl_utility_weight",
         "bound",
     )
-    return (ratio * coefficient / (2.0 * gap))[()]
+    return (corrected / 4.0)[()]
 
 
 def distortion_ratio(client_distances: ArrayLike, aggregated_distance: float) -> float:
@@ -703,7 +704,7 @@ def distortion_ratio(client_distances: ArrayLike, aggregated_distance: float) ->
     200
     """
     distances = vector("client_distances", STRICT.probability("client_distances", client_distances))
-    total = scalar("aggregated_distance", aggregated_distance, lambda x: 0 < x <= 1, "lie in (0, 1]")
+    total = scalar("aggregated_distance", aggregated_distance, *FRACTION)
     return float(distances.sum()) / total
 
 
@@ -902,19 +903,20 @@ def run_near_optimal_utility_fl(
     limits = _of_each("budget", STRICT.within("budget", budget, LEAKAGE), shape)
     starts = _of_each("unprotected", STRICT.within("unprotected", unprotected, LEAKAGE), shape)
     variances = _of_each("variance", STRICT.positive("variance", variance), shape)
+    random_generator("rng", rng)
     warn_unsound(
         "Algorithm 1 of Zhang, Chen and Yang (2023) promises neither privacy nor utility", "hockeystick.Accountant"
     )
-    probabilities, sizes, noises = np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    # The warning of these was given above, once.
+    noises = quietly(noise_variance_for_budget, starts, limits, variances, server.size)
+    probability = partial(quietly, sampling_probability, utility_constant=utility_constant)
+    probabilities, sizes = np.zeros(shape), np.zeros(shape, dtype=np.int64)
     parameters = [server]
     for t in range(rounds + 1):
         sent, records = [], []
         for k, client in enumerate(clients):
             gradients = STRICT.finite("gradients", client(server))
-            leaks, total = (starts[t, k], limits[t, k]), float((gradients**2).sum())
-            # The warning was given above, once.
-            noises[t, k] = quietly(noise_variance_for_budget, *leaks, variances[t, k], server.size)
-            probabilities[t, k] = quietly(sampling_probability, *leaks, total, utility_constant)
+            probabilities[t, k] = probability(starts[t, k], limits[t, k], (gradients**2).sum())
             batch = gradients[rng.random(len(gradients)) < probabilities[t, k]]
             sizes[t, k] = len(batch)
             records.append(len(gradients))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import STRICT, Array, Result, at_most, broadcast, scalar
+from hockeystick._checks.scalars import random_generator
 from hockeystick.isrl import Budget
 from hockeystick.isrl import shuffle_amplification as corrected_amplification
 from hockeystick.isrl.domains import checked, require_at_most, scalars
@@ -339,6 +340,7 @@ def shuffle_vector_sum(
     clip, levels, bits, rate = scalars(locals())
     points = np.atleast_2d(STRICT.finite("vectors", vectors))
     at_most("the norm of vectors", float(np.linalg.norm(points, axis=1).max()) * (1 - 1e-12), "lipschitz", clip)
+    random_generator("rng", rng)
     warn_unsound(
         "the sum of Algorithms 4 and 5 of Lowy and Razaviyayn (2023) is (N - 1) L too large",
         "hockeystick.isrl.shuffle_vector_sum",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import LARGEST_COUNT, Array, NumpyChecks, OnError, Result, broadcast
+from hockeystick._checks import LARGEST_COUNT, STRICT, Array, NumpyChecks, OnError, Result
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick._numeric.rounding import FUNCTIONS
 from hockeystick.isrl import Rate
@@ -21,13 +21,9 @@ from hockeystick.kernels import theta
 MAX_ROUNDS = 10**7  # their coefficients are written out
 
 
-def checked_rounds(grid: NumpyChecks, num_users: ArrayLike, batch_size: ArrayLike) -> tuple[Array, Array, Array]:
-    """Check users and batch size; return them and the number of rounds."""
-    users, batch = grid.count("num_users", num_users), grid.count("batch_size", batch_size)
-    grid.require(lambda m, n: m <= n, "batch_size must be at most num_users", batch_size=batch, num_users=users)
-    users, batch = broadcast(users, batch)
-    legal = (batch >= 1) & (users <= LARGEST_COUNT)
-    return users, batch, np.floor(users / np.where(legal, batch, 1.0))
+def whole_rounds(users: Array, batch: Array) -> Array:
+    """Return n // m, of legal ones."""
+    return np.floor(users / np.where((batch >= 1) & (users <= LARGEST_COUNT), batch, 1.0))
 
 
 def trusted_aggregator_excess_risk(
@@ -96,14 +92,13 @@ def trusted_aggregator_excess_risk(
     >>> print(f"{risk:.4f}")
     0.0880
     """
-    others = {name: value for name, value in {**locals()}.items() if name != "batch_size"}
     grid = NumpyChecks(num_threads, on_error)
-    _, batch, rounds = checked_rounds(grid, num_users, batch_size)
-    dimension, noise, bound, spread, smoothness, convexity = checked(others, grid)
-    grid.positive("strong_convexity", convexity)
+    users, batch, dimension, noise, bound, spread, smoothness, convexity = checked(
+        locals(), grid, strong_convexity="positive"
+    )
     with np.errstate(all="ignore"):  # cells outside the domain become NaN
         moment = bound**2 + (spread**2 + dimension * noise**2) / batch
-        risk = 2.0 * smoothness * moment / (convexity**2 * rounds)
+        risk = 2.0 * smoothness * moment / (convexity**2 * whole_rounds(users, batch))
     return grid.finish(risk)
 
 
@@ -175,35 +170,19 @@ def trusted_aggregator_delta(
     1.76e-08
     """
     grid = NumpyChecks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    users, batch, rounds = checked_rounds(grid, num_users, batch_size)
-    noise = grid.positive("noise_std", noise_std)
-    lipschitz = grid.positive("lipschitz", lipschitz)
-    radius = grid.positive("radius", radius)
-    smoothness, convexity = checked({"smoothness": smoothness, "strong_convexity": strong_convexity}, grid)
-    grid.positive("strong_convexity", convexity)
+    positive = dict.fromkeys(("noise_std", "strong_convexity"), "positive")
+    cells = np.stack(checked(locals(), grid, eps="non_negative_or_infinite", **positive))
+    rounds = whole_rounds(*cells[1:3])
     grid.require(lambda t: t <= MAX_ROUNDS, f"num_users // batch_size must be at most {MAX_ROUNDS}", rounds=rounds)
-    cells = broadcast(eps, users, batch, rounds, noise, lipschitz, radius, smoothness, convexity)
-    good = np.broadcast_to(grid.inside_domain, cells[0].shape)
-    values = np.full(cells[0].shape, np.nan)
-    for index in zip(*np.nonzero(np.atleast_1d(good)), strict=True) if good.ndim else [()] * bool(good):
-        values[index] = _delta(*(cell[index] for cell in cells), num_threads=grid.threads)
-    return grid.finish(values)
+    good = np.broadcast_to(grid.inside_domain, rounds.shape).ravel()
+    table = cells.reshape(len(cells), -1).T
+    values = [_delta(cell, grid.threads) if legal else np.nan for cell, legal in zip(table, good, strict=True)]
+    return grid.finish(np.array(values, dtype=np.float64).reshape(rounds.shape))
 
 
-def _delta(  # noqa: PLR0917, one cell
-    eps: float,
-    users: float,
-    batch: float,
-    rounds: float,
-    noise: float,
-    lipschitz: float,
-    radius: float,
-    smoothness: float,
-    convexity: float,
-    *,
-    num_threads: int,
-) -> float:
+def _delta(cell: Array, num_threads: int) -> float:
+    eps, users, batch, noise, lipschitz, radius, smoothness, convexity = cell
+    rounds = np.floor(users / batch)
     step = 1.0 / (convexity * np.arange(1.0, rounds + 1.0))
     image = np.minimum(2.0 * radius * np.maximum(1.0, step * smoothness - 1.0), 2.0 * (radius + step * lipschitz))
     coefficients = theta(eps, image * np.sqrt(batch) / (step * noise))
@@ -276,13 +255,12 @@ def random_stop_excess_risk_rate(
     >>> print(f"{rate.statistical:.4f} {rate.private:.6f}")
     0.4605 0.005187
     """
-    others = {name: value for name, value in {**locals()}.items() if name not in ("batch_size", "strong_convexity")}
+    others = {name: value for name, value in {**locals()}.items() if name != "strong_convexity"}
     from scipy.special import digamma  # noqa: PLC0415 - takes longer to import than everything else here
 
-    grid = NumpyChecks(1, "raise")
-    _, batch, rounds = checked_rounds(grid, num_users, batch_size)
-    dimension, noise, lipschitz, smoothness, radius, bound = checked(others)
-    convexity = grid.positive("strong_convexity", strong_convexity)
+    users, batch, dimension, noise, lipschitz, smoothness, radius, bound = checked(others)
+    convexity = STRICT.positive("strong_convexity", strong_convexity)  # of f, where beta is that of l
+    rounds = whole_rounds(users, batch)
     statistical = ((lipschitz + smoothness * radius) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)
     harmonic = digamma(rounds + 1.0) + np.euler_gamma
     private = dimension * noise**2 * harmonic / (2.0 * convexity * batch * rounds) * (1.0 + FUNCTIONS)
@@ -348,10 +326,9 @@ def random_stop_excess_risk_convex(
     0.2098
     """
     grid = NumpyChecks(1, on_error)
-    _, batch, rounds = checked_rounds(grid, num_users, batch_size)
-    dimension, noise = checked({"dimension": dimension, "noise_std": noise_std}, grid)
-    bound = grid.positive("gradient_bound", gradient_bound)
-    width = 2.0 * grid.positive("radius", radius)
+    given = {name: value for name, value in {**locals()}.items() if name != "learning_rate"}
+    users, batch, dimension, noise, bound, radius = checked(given, grid, gradient_bound="positive")
+    rounds, width = whole_rounds(users, batch), 2.0 * radius
     with np.errstate(all="ignore"):  # cells outside the domain become NaN
         moment = bound**2 + dimension * noise**2 / batch
         best = width / np.sqrt(moment * rounds)

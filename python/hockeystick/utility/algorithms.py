@@ -77,9 +77,8 @@ def _once(problem: Problem, batch: int) -> float:
     return float(problem.of(one_pass_sigma, batch_size=batch))
 
 
-def _epsilon(problem: Problem, noise: float, num_records: int, batch: int, rounds: int) -> float:
+def _epsilon(problem: Problem, noise: float, **shape: int) -> float:
     """Return the certified epsilon of one party's messages."""
-    shape = {"num_records": num_records, "batch_size": batch, "rounds": rounds}
     return float(problem.of(noisy_mb_sgd_accountant, noise_std=noise, **shape).epsilon(problem.delta))
 
 
@@ -118,13 +117,12 @@ def batches(problem: Problem, pool: Pool) -> Iterator[Candidate]:
 
 
 def _noisy_batches(problem: Problem, pool: Pool, rounds: int, batch: int) -> Setting:
+    shape = {"num_records": pool.num_records, "batch_size": batch, "rounds": rounds}
     noise = rounded_up(_once(problem, batch) * math.sqrt(rounds))
-    shape = pool.num_records, batch, rounds
-    epsilon = _epsilon(problem, noise, *shape) if batch == pool.num_records else math.inf
+    epsilon = _epsilon(problem, noise, **shape) if batch == pool.num_records else math.inf
     if epsilon > problem.epsilon:  # a sample, or a closed form that rounding spoils
-        training: dict[str, Any] = dict(zip(("num_records", "batch_size", "rounds"), shape, strict=True))
-        noise = rounded_up(problem.of(noisy_mb_sgd_sigma, **training))
-        epsilon = _epsilon(problem, noise, *shape)
+        noise = rounded_up(problem.of(noisy_mb_sgd_sigma, **shape))
+        epsilon = _epsilon(problem, noise, **shape)
     step, risk = risk_of_batches(problem, rounds, noise, pool.taking_part, pool.total)
     return Setting(noise, rounds, batch, _silos(problem, pool, pool.taking_part), step, epsilon, risk)
 
@@ -209,7 +207,8 @@ def _one_pass_settings(
 
 def _with_epsilon_of_one_pass(problem: Problem, setting: Setting) -> Setting:
     batch = setting.batch_size
-    return setting._replace(epsilon=_epsilon(problem, setting.noise_std, batch, batch, 1))
+    epsilon = _epsilon(problem, setting.noise_std, num_records=batch, batch_size=batch, rounds=1)
+    return setting._replace(epsilon=epsilon)
 
 
 def one_pass(problem: Problem, pool: Pool) -> Iterator[Candidate]:
@@ -291,39 +290,27 @@ def _stopped(problem: Problem, rounds: int, batch: int) -> Setting:
     return Setting(noise, rounds, batch, problem.silos_per_round, step, problem.epsilon, bound)
 
 
-def _local_step(problem: Problem, local_steps: int, most: float) -> float:
-    """Return D/(L K sqrt T), with which all local steps together move by D sqrt(T) at most, or `most` if that is smaller."""
-    return min(problem.diameter / (problem.lipschitz * local_steps * math.sqrt(problem.max_rounds)), most)
+def uploaded(problem: Problem, local_steps: int, *, averaged: int, prox: float = 0.0) -> Setting:
+    """Return the noise of Noisy-FedAvg's uploads, or with `prox` of Noisy-FedProx's, for the largest number of rounds.
 
-
-def fedavg(problem: Problem, local_steps: int, *, averaged: int) -> Setting:
-    """Return the noise of Noisy-FedAvg's uploads for the largest number of rounds; no bound on its risk is known.
-
-    So many uploads are averaged before anybody sees them: all, or 1 where each is seen.
+    So many uploads are averaged before anybody sees them: all, or 1 where each is seen. Mu is in proportion to the inverse of the
+    noise, which makes it that of the budget; its epsilon is checked. No bound on the risk is known. All local steps together move
+    by D sqrt(T) at most.
     """
-    step = _local_step(problem, local_steps, 1.0 / problem.smoothness)
-    training = {"local_steps": local_steps, "num_clients": averaged, "learning_rate": step}
-    return _uploaded(problem, fedavg_gdp, fedavg_epsilon, training)
-
-
-def fedprox(problem: Problem, local_steps: int) -> Setting:
-    """Return the same for Noisy-FedProx, with a proximal coefficient of twice the smoothness."""
-    prox = PROX * problem.smoothness
-    step = _local_step(problem, local_steps, 1.0 / prox)
-    training = {"local_steps": local_steps, "num_clients": problem.num_silos, "learning_rate": step, "prox": prox}
-    return _uploaded(problem, fedprox_gdp, fedprox_epsilon, training)
-
-
-def _uploaded(
-    problem: Problem, gdp: Callable[..., Any], epsilon: Callable[..., Any], training: dict[str, float]
-) -> Setting:
-    """Return the noise with which mu, in proportion to its inverse, is that of the budget; its epsilon is checked."""
-    training |= {"rounds": problem.max_rounds, "clip_norm": problem.lipschitz, "smoothness": problem.smoothness}
+    gdp, epsilon = (fedprox_gdp, fedprox_epsilon) if prox else (fedavg_gdp, fedavg_epsilon)
+    rounds, clip = problem.max_rounds, problem.lipschitz
+    step = min(problem.diameter / (clip * local_steps * math.sqrt(rounds)), 1.0 / (prox or problem.smoothness))
+    training: dict[str, Any] = {
+        "rounds": rounds,
+        "local_steps": local_steps,
+        "num_clients": averaged,
+        "clip_norm": clip,
+    }
+    training |= {"smoothness": problem.smoothness, "learning_rate": step} | ({"prox": prox} if prox else {})
     noise = rounded_up(float(gdp(**training, noise_std=1.0)) / float(theta_inverse(problem.epsilon, problem.delta)))
     while (reached := float(epsilon(problem.delta, **training, noise_std=noise))) > problem.epsilon:
         noise = rounded_up(np.nextafter(noise, np.inf))
-    step = training["learning_rate"]
-    return Setting(noise, problem.max_rounds, problem.num_records, problem.num_silos, step, reached, math.nan)
+    return Setting(noise, rounds, problem.num_records, problem.num_silos, step, reached, math.nan)
 
 
 class Algorithm(NamedTuple):

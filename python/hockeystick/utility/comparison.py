@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hockeystick._checks import count_scalar, setting_warnings
-from hockeystick.utility.algorithms import ALGORITHMS, Algorithm, fedavg, fedprox
+from hockeystick.utility.algorithms import ALGORITHMS, PROX, Algorithm, uploaded
 from hockeystick.utility.settings import (
     BOUND,
     HEAD,
@@ -17,7 +17,6 @@ from hockeystick.utility.settings import (
     Problem,
     Report,
     Setting,
-    bound,
     cells,
     checked_inputs,
     smallest,
@@ -66,7 +65,7 @@ class Row(NamedTuple):
 
 def _cells(row: Row) -> str:
     assert row.setting is not None
-    return f"{row.trust:<13}{row.algorithm:<22}{row.protects:<9}{cells(row.setting)}{bound(row.setting)}"
+    return f"{row.trust:<13}{row.algorithm:<22}{row.protects:<9}{cells(row.setting)}"
 
 
 def _plain(row: Row) -> dict[str, Any]:
@@ -253,16 +252,15 @@ def _row(algorithm: Algorithm, setting: Setting | None, reason: str = "") -> Row
 
 def _without_bounds(problem: Problem, local_steps: int) -> list[Row]:
     """Return the rows of FedAvg and FedProx, for which no explicit bound on the risk is known, also where they do not apply."""
-    everybody = problem.silos_per_round == problem.num_silos
-    table = (
-        ("last-iterate", "FedAvg", everybody, partial(fedavg, averaged=problem.num_silos), "nothing; every silo takes part in every round"),
-        ("last-iterate", "FedProx", everybody, fedprox, "smooth losses; every silo takes part in every round"),
-        ("inter-silo", "FedAvg, uploads seen", True, partial(fedavg, averaged=1), "nothing"),
-    )  # fmt: skip
+
+    def row(trust: str, name: str, assumes: str, averaged: int, prox: float = 0.0) -> Row:
+        applies = averaged == 1 or problem.silos_per_round == problem.num_silos
+        setting = uploaded(problem, local_steps, averaged=averaged, prox=prox) if applies else None
+        return Row(trust, name, "record", setting, assumes, "", NO_BOUND if applies else EVERY_SILO)
+
+    everybody, pull = "every silo takes part in every round", PROX * problem.smoothness
     return [
-        Row(
-            trust, name, "record", make(problem, local_steps) if applies else None, assumes, "",
-            NO_BOUND if applies else EVERY_SILO,
-        )
-        for trust, name, applies, make, assumes in table
-    ]  # fmt: skip
+        row("last-iterate", "FedAvg", f"nothing; {everybody}", problem.num_silos),
+        row("last-iterate", "FedProx", f"smooth losses; {everybody}", problem.num_silos, pull),
+        row("inter-silo", "FedAvg, uploads seen", "nothing", 1),
+    ]

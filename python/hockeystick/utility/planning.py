@@ -23,7 +23,6 @@ from hockeystick.utility.settings import (
     Report,
     Setting,
     Trust,
-    bound,
     cells,
     checked_inputs,
     smallest,
@@ -85,7 +84,7 @@ class Plan:
         means = [""] * len(self.settings) if losses is None else [f" {row.mean():>14.4g}" for row in losses]
         column = "" if losses is None else f" {'simulated loss':>14}"
         target = f"{self.trust}: epsilon <= {self.problem.epsilon:g} at delta = {self.problem.delta:g}"
-        rows = [f"{cells(s)}{bound(s)}{mean}" for s, mean in zip(self.settings, means, strict=True)]
+        rows = [f"{cells(s)}{mean}" for s, mean in zip(self.settings, means, strict=True)]
         return "\n".join([target, f"({self.promise})", "", f"{HEAD}{BOUND}{column}", *rows])
 
     def simulated_loss(self, data: Data | None = None, *, seed: int = 0, num_runs: int = 20) -> Array:

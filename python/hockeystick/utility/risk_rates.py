@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hockeystick import isrl
 from hockeystick._checks import at_most, positive_scalar
-from hockeystick.utility.settings import Problem, checked_inputs, known_to, without_nan
+from hockeystick.utility.settings import Problem, checked_inputs, without_nan
 
 
 class RatePair(NamedTuple):
@@ -153,33 +153,28 @@ def risk_rates(
     phi = problem.lipschitz if gradient_std is None else positive_scalar("gradient_std", gradient_std)
     at_most("gradient_std", phi, "lipschitz", problem.lipschitz)
     upsilon = problem.lipschitz if heterogeneity is None else positive_scalar("heterogeneity", heterogeneity)
-    return RiskRates(problem, _pairs(_Inputs(problem, phi, upsilon)))
+    inputs = _Inputs(**vars(problem), gradient_std=phi, heterogeneity=upsilon, initial_gap=problem.gap)
+    return RiskRates(problem, _pairs(inputs))
 
 
-class _Inputs(NamedTuple):
+@dataclass(frozen=True)
+class _Inputs(Problem):
     """The arguments of the rates, by the names that these have."""
 
-    problem: Problem
     gradient_std: float
     heterogeneity: float
-
-    def of(self, function: Callable[..., Any], **others: Any) -> Any:
-        """Call a function with those of the arguments that it takes, and others in their place."""
-        known = {"gradient_std": self.gradient_std, "heterogeneity": self.heterogeneity, **others}
-        return function(**known_to(function, vars(self.problem) | known))
+    initial_gap: float
 
 
 def _pairs(inputs: _Inputs) -> tuple[RatePair, ...]:
-    problem = inputs.problem
-    total = problem.num_silos * problem.num_records
-    gap = problem.gap
-    erm = inputs.of(isrl.erm_rounds, batch_size=problem.num_records, initial_gap=gap)
+    total = inputs.num_silos * inputs.num_records
+    erm = inputs.of(isrl.erm_rounds, batch_size=inputs.num_records)
     own = inputs.of(isrl.excess_risk_rate_iid, silos_per_round=total, num_records=1)
     rounds, shuffled = inputs.of(isrl.mb_sgd_rounds), inputs.of(isrl.shuffle_rounds)
     lower, empirical = _lower(inputs, "2.2"), _lower(inputs, "F.3", problem="empirical")
     central = _lower(inputs, "D.6", notion="central")
     alone = _lower(inputs, "2.2", num_silos=total, num_records=1)
-    one_pass, shuffled_pass = _single_passes(inputs, gap)
+    one_pass, shuffled_pass = _single_passes(inputs)
     return (
         _pair("MB-SGD", "inter-silo", "2.1", inputs.of(isrl.excess_risk_rate_iid), rounds, lower),
         one_pass,
@@ -201,26 +196,26 @@ def _pair(  # noqa: PLR0917, in the order of its fields
 def _lower(inputs: _Inputs, source: str, **others: Any) -> tuple[str, float, str, str]:
     """Return a lower rate with its theorem, its objective and a remark; NaN with the reason where it does not apply."""
     objective = others.get("problem", "population")
-    silos = others.get("num_silos", inputs.problem.num_silos)
-    if others.get("notion") != "central" and inputs.problem.epsilon > math.sqrt(silos):
+    silos = others.get("num_silos", inputs.num_silos)
+    if others.get("notion") != "central" and inputs.epsilon > math.sqrt(silos):
         return source, math.nan, objective, f"Theorem {source} needs epsilon <= sqrt(N)"
-    everybody = "num_silos" in others or inputs.problem.silos_per_round == inputs.problem.num_silos
+    everybody = "num_silos" in others or inputs.silos_per_round == inputs.num_silos
     few = "" if everybody else "the lower rate is that of M = N"
     return source, float(inputs.of(isrl.risk_lower_bound, **others).value), objective, few
 
 
-def _single_passes(inputs: _Inputs, gap: float) -> tuple[RatePair, RatePair]:
+def _single_passes(inputs: _Inputs) -> tuple[RatePair, RatePair]:
     """Return the accelerated single pass for unequal silos, without and with a shuffler."""
     rates: list[Callable[..., Any]]
     sizes: list[Callable[..., Any]]
-    if inputs.problem.strong_convexity > 0:
+    if inputs.strong_convexity > 0:
         rates = [isrl.one_pass_rate_sc, isrl.sdp_one_pass_rate_sc]
         sizes = [isrl.one_pass_batch_size_sc, isrl.sdp_batch_size_sc]
     else:
         rates = [isrl.one_pass_rate, isrl.sdp_one_pass_rate]
         sizes = [isrl.one_pass_batch_size, isrl.sdp_batch_size]
     upper, shuffled = map(inputs.of, rates)
-    rounds, shuffled_rounds = (_rounds(inputs, size, gap) for size in sizes)
+    rounds, shuffled_rounds = (_rounds(inputs, size) for size in sizes)
     constant = 1.0 if math.isnan(rounds) else math.sqrt(rounds)
     source, value, objective, remark = _lower(inputs, "2.2", compositionality=constant)
     least = "the lower rate needs an epsilon of order 1/n or few silos"
@@ -232,10 +227,10 @@ def _single_passes(inputs: _Inputs, gap: float) -> tuple[RatePair, RatePair]:
     )
 
 
-def _rounds(inputs: _Inputs, batch_size: Callable[..., Any], gap: float) -> float:
+def _rounds(inputs: _Inputs, batch_size: Callable[..., Any]) -> float:
     """Return how many batches of the theorem's size a silo has, at least 1; NaN if it has too few records for a logarithm."""
-    records = inputs.problem.num_records
+    records = inputs.num_records
     try:
-        return records / min(max(float(inputs.of(batch_size, initial_gap=gap)), 1.0), float(records))
+        return records / min(max(float(inputs.of(batch_size)), 1.0), float(records))
     except ValueError:
         return math.nan

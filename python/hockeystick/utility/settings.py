@@ -45,17 +45,13 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def known_to(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some values that a function takes by their names."""
-    return {name: values[name] for name in _parameters(function) if name in values}
-
-
 class Arguments:
     """Checked inputs, by the names that functions have for them."""
 
     def of(self, function: Callable[..., Any], **others: Any) -> Any:
         """Call a function with those of the inputs that it takes, and with others, which come first."""
-        return function(**known_to(function, vars(self)) | others)
+        known = {name: value for name, value in vars(self).items() if name in _parameters(function)}
+        return function(**known | others)
 
 
 @dataclass(frozen=True)
@@ -129,17 +125,13 @@ BOUND = f" {'risk bound':>11}"
 
 
 def cells(setting: Setting) -> str:
-    """Return the columns of `HEAD`, epsilon rounded up."""
+    """Return the columns of `HEAD` and `BOUND`, epsilon and the bound rounded up; nothing for a bound that is not known."""
     step = "-" if math.isnan(setting.learning_rate) else f"{setting.learning_rate:.3g}"
+    bound = "" if math.isnan(setting.risk_bound) else " " + format_upper(setting.risk_bound, "11.4g")
     return (
         f"{setting.noise_std:>10.4g} {setting.rounds:>8} {setting.batch_size:>8} {setting.silos_per_round:>8} {step:>10} "
-        f"{format_upper(setting.epsilon, '9.5g')}"
+        f"{format_upper(setting.epsilon, '9.5g')}{bound}"
     )
-
-
-def bound(setting: Setting) -> str:
-    """Return the column of `BOUND`, rounded up; nothing if no bound is known."""
-    return "" if math.isnan(setting.risk_bound) else " " + format_upper(setting.risk_bound, "11.4g")
 
 
 def without_nan(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,6 +90,8 @@ class Training(Arguments):
         return np.where(rounds < self.index, 0, (rounds - self.index) // self.period + 1)
 
 
+Curve: TypeAlias = Callable[[Training, Array], Array]  # epsilon after so many rounds
+
 DOMAINS: dict[str, ScalarDomain] = {
     "noise_std": "positive",
     "smoothness": "non_negative",
@@ -131,24 +133,37 @@ def checked_rounds(rounds: int | Sequence[int]) -> Array:
 
 TOLERANCE = 1e-3  # relative, of an epsilon that is found by bisection: the feasible end
 MAX_EPSILON = 1e4
-HIDDEN = ("contraction", "nonlinear", "pattern", "shifted", "joint")  # the bounds of the last model that are shown
 ABOVE = f"its epsilon is above {MAX_EPSILON:.0f}"
-ONE_STEP = "needs one local step a round, not {}"
+AT_RANDOM = "{} drawn at random; here the order is fixed"
+EVERYBODY = "every client in every round"
 
 
-class Curve(NamedTuple):
-    """Values of epsilon, NaN where there are none, and then why."""
-
-    epsilon: Array
-    reason: str = ""
+class NotCoveredError(ValueError):
+    """An analysis has nothing to say of a training in any round; the message says why."""
 
 
-def without(rounds: Array, reason: str) -> Curve:
-    """Return a curve without values."""
-    return Curve(np.full(rounds.shape, np.nan), reason)
+def needs(holds: bool, what: str) -> None:
+    """Check what an analysis needs of a training."""
+    if not holds:
+        msg = f"needs {what}"
+        raise NotCoveredError(msg)
 
 
-def composition(training: Training, rounds: Array) -> Curve:
+def needs_one_step(training: Training) -> None:
+    """Check what projected noisy SGD needs: one local step."""
+    needs(training.local_steps == 1, f"one local step a round, not {training.local_steps}")
+
+
+def applied(curve: Curve, training: Training, rounds: Array) -> tuple[Array, str]:
+    """Return epsilon by rounds, NaN where there is none, and if there is none at all the reason."""
+    try:
+        epsilon = curve(training, rounds)
+    except NotCoveredError as error:
+        return np.full(rounds.shape, np.nan), str(error)
+    return epsilon, "" if np.isfinite(epsilon).any() else ABOVE
+
+
+def composition(training: Training, rounds: Array) -> Array:
     """Compose the rounds, all of whose models are seen."""
     if training.order == "cyclic":
         return _composed(Gaussian(training.multiplier), training.uses(rounds), training.delta)
@@ -160,12 +175,11 @@ def composition(training: Training, rounds: Array) -> Curve:
     return _composed(_sampled(training.multiplier, size, drawn), rounds, training.delta)
 
 
-def inter_silo(training: Training, rounds: Array) -> Curve:
+def inter_silo(training: Training, rounds: Array) -> Array:
     """Compose a client's own messages, every round charged to it, for one of its records."""
     alone = training.local_steps == 1
-    multiplier = (
-        training.noise_std / training.lipschitz * (training.batch_size if alone else 1.0 / training.local_steps)
-    )
+    share = training.batch_size if alone else 1.0 / training.local_steps
+    multiplier = training.noise_std / training.lipschitz * share
     if training.order == "cyclic":
         return _composed(Gaussian(multiplier), training.uses(rounds), training.delta)
     size = training.num_records if alone else training.batch_size
@@ -177,8 +191,8 @@ def _sampled(multiplier: float, size: int, drawn: int) -> Mechanism:
     return step if size == drawn else FixedSizeSampled(step, size, drawn, replacement=False)
 
 
-def _composed(step: Mechanism, uses: Array, delta: float) -> Curve:
-    return Curve(np.array([Accountant("replace").compose(step, int(k)).epsilon(delta) if k else 0.0 for k in uses]))
+def _composed(step: Mechanism, uses: Array, delta: float) -> Array:
+    return np.array([Accountant("replace").compose(step, int(k)).epsilon(delta) if k else 0.0 for k in uses])
 
 
 def last_models(training: Training, rounds: Array) -> dict[str, Array]:
@@ -194,15 +208,14 @@ def last_models(training: Training, rounds: Array) -> dict[str, Array]:
             best = training.of(last_iterate.best_cyclic, eps=eps, period=period, rounds=count, **mean)
         else:
             best = training.of(last_iterate.best_sampled, eps=eps, sampling_rate=training.rate, rounds=count, **mean)
-        return {name: float(delta) for name, delta in best.bounds.items() if name in HIDDEN}
+        return {name: float(delta) for name, delta in best.bounds.items() if name in NAMES}
 
     columns = [
         inverses(partial(bounds, count), training.delta) if count >= training.index else None
         for count in rounds.tolist()
     ]
-    names = dict.fromkeys(name for column in columns if column for name in column)
     return {
-        name: np.array([0.0 if column is None else column.get(name, np.nan) for column in columns]) for name in names
+        name: np.array([0.0 if column is None else column.get(name, np.nan) for column in columns]) for name in NAMES
     }
 
 
@@ -213,30 +226,29 @@ def inverses(bounds: Callable[[float], dict[str, float]], delta: float) -> dict[
     """
     seen: dict[float, dict[str, float]] = {}
 
-    def at(eps: float) -> dict[str, float]:
+    def excess(name: str, eps: float) -> float:
         if eps not in seen:
             seen[eps] = bounds(eps)
-        return seen[eps]
-
-    return {name: _inverse(at, name, delta, seen) for name in at(0.0)}
-
-
-def _inverse(at: Callable[[float], dict[str, float]], name: str, delta: float, seen: dict[float, Any]) -> float:
-    def excess(eps: float) -> float:
-        value = at(eps)[name]
+        value = seen[eps][name]
         return math.inf if math.isnan(value) else math.log(max(value, SMALLEST) / delta)
 
-    if math.isnan(at(0.0)[name]):
-        return math.nan
-    return smallest_feasible(excess, most=MAX_EPSILON, tolerance=TOLERANCE, known=seen)
+    def inverse(name: str) -> float:
+        return smallest_feasible(partial(excess, name), most=MAX_EPSILON, tolerance=TOLERANCE, known=seen)
+
+    seen[0.0] = bounds(0.0)
+    return {name: math.nan if math.isnan(value) else inverse(name) for name, value in seen[0.0].items()}
 
 
-def fedavg(training: Training, rounds: Array) -> Curve:
+def inverse(bound: Callable[[float], float], delta: float) -> float:
+    """Return `inverses` of a single bound."""
+    return inverses(lambda eps: {"": bound(eps)}, delta)[""]
+
+
+def fedavg(training: Training, rounds: Array) -> Array:
     """Return the shifted interpolation of Noisy-FedAvg, which needs no convexity."""
-    if not training.everybody:
-        return without(rounds, "needs every client in every round")
+    needs(training.everybody, EVERYBODY)
     diameter = None if math.isinf(training.diameter) else training.diameter
-    return Curve(np.asarray(federation(training, federated.fedavg_epsilon, rounds=rounds, diameter=diameter)))
+    return np.asarray(federation(training, federated.fedavg_epsilon, rounds=rounds, diameter=diameter))
 
 
 def federation(training: Training, function: Callable[..., Any], **others: Any) -> Any:
@@ -245,15 +257,12 @@ def federation(training: Training, function: Callable[..., Any], **others: Any) 
     return training.of(function, clip_norm=training.lipschitz, noise_std=noise_std, **others)
 
 
-def aggregator_reason(training: Training) -> str:
-    """Say why the theorems on a trusted aggregator do not cover a training, or nothing."""
-    if training.local_steps > 1:
-        return ONE_STEP.format(training.local_steps)
-    if math.isinf(training.diameter):
-        return "needs a finite diameter"
-    if training.learning_rate * training.smoothness > 2.0:
-        return "needs a learning_rate of at most 2/smoothness"
-    return "needs clients drawn at random; here the order is fixed" if training.order == "cyclic" else ""
+def needs_aggregator(training: Training) -> None:
+    """Check what the theorems on a trusted aggregator need."""
+    needs_one_step(training)
+    needs(math.isfinite(training.diameter), "a finite diameter")
+    needs(training.learning_rate * training.smoothness <= 2.0, "a learning_rate of at most 2/smoothness")
+    needs(training.order == "random", AT_RANDOM.format("clients"))
 
 
 def aggregation(training: Training, function: Callable[..., Any], **others: Any) -> Any:
@@ -262,27 +271,23 @@ def aggregation(training: Training, function: Callable[..., Any], **others: Any)
     return training.of(function, batch_size=batch, radius=radius, loss="convex", **others)
 
 
-def trusted_aggregator(training: Training, rounds: Array) -> Curve:
+def trusted_aggregator(training: Training, rounds: Array) -> Array:
     """Return the smallest bound for a client, drawn afresh in every round, of a trusted aggregator's last model."""
-    if reason := aggregator_reason(training):
-        return without(rounds, reason)
+    needs_aggregator(training)
 
-    def delta(count: int, eps: float) -> dict[str, float]:
+    def delta(count: int, eps: float) -> float:
         best = aggregation(training, federated.best_sampled, eps=eps, num_users=training.num_clients, rounds=count)
-        return {"delta": float(best.delta)}
+        return float(best.delta)
 
-    found = np.array([inverses(partial(delta, count), training.delta)["delta"] for count in rounds.tolist()])
-    return Curve(found, "" if np.isfinite(found).any() else ABOVE)
+    return np.array([inverse(partial(delta, count), training.delta) for count in rounds.tolist()])
 
 
-def shuffled(training: Training, rounds: Array) -> Curve:
+def shuffled(training: Training, rounds: Array) -> Array:
     """Shuffle the clients' messages: each round by Theorem 3.8 of Feldman, McMillan and Talwar, the rounds composed."""
-    if training.order == "cyclic":
-        return without(rounds, "needs clients drawn at random; here the order is fixed")
-    curve = np.array([_shuffled(training, count) for count in rounds.tolist()])
-    if np.isnan(curve).all():
-        return without(rounds, "needs more messages, or more noise on each, for the shuffler to help")
-    return Curve(curve)
+    needs(training.order == "random", AT_RANDOM.format("clients"))
+    epsilon = np.array([_shuffled(training, count) for count in rounds.tolist()])
+    needs(not np.isnan(epsilon).all(), "more messages, or more noise on each, for the shuffler to help")
+    return epsilon
 
 
 def _shuffled(training: Training, rounds: int) -> float:
@@ -299,68 +304,56 @@ def _shuffled(training: Training, rounds: int) -> float:
         return math.nan
     if one.epsilon > 1.0 or rounds * float(one.delta) > training.delta / 2.0 * (1.0 + 1e-9):
         return math.nan
-    return float(
-        Accountant("replace")
-        .compose(ApproximateDP(float(one.epsilon), float(one.delta)), rounds)
-        .epsilon(training.delta)
-    )
+    step = ApproximateDP(float(one.epsilon), float(one.delta))
+    return float(Accountant("replace").compose(step, rounds).epsilon(training.delta))
 
 
-def printed_fedavg(training: Training, rounds: Array) -> Curve:
+def printed_fedavg(training: Training, rounds: Array) -> Array:
     """Return what Theorem 12(a) of Sun, Shen and Tao prints."""
-    if not training.everybody:
-        return without(rounds, "needs every client in every round")
-    if training.smoothness == 0.0:
-        return without(rounds, "needs a positive smoothness: the formula divides by it")
+    needs(training.everybody, EVERYBODY)
+    needs(training.smoothness > 0.0, "a positive smoothness: the formula divides by it")
     mu = quietly(federation, training, published.fedavg_gdp, rounds=rounds, diameter=None)
-    return Curve(np.asarray(gaussian_epsilon(mu, training.delta)))
+    return np.asarray(gaussian_epsilon(mu, training.delta))
 
 
-def printed_aggregator(training: Training, rounds: Array) -> Curve:
+def printed_aggregator(training: Training, rounds: Array) -> Array:
     """Return Theorem 2 of Asoodeh, Chen, Calmon and Ozgur, up to the rounds in which no client takes part twice."""
-    if reason := aggregator_reason(training):
-        return without(rounds, reason)
+    needs_aggregator(training)
     most = training.num_clients // training.clients_per_round
+    if rounds[0] > most:
+        msg = f"holds up to round {most}, in which each client has taken part once"
+        raise NotCoveredError(msg)
 
-    def delta(count: int, eps: float) -> dict[str, float]:
+    def delta(count: int, eps: float) -> float:
         users = count * training.clients_per_round
         total = aggregation(training, federated.trusted_aggregator, eps=eps, num_users=users)  # m/users before the sum
-        return {"delta": float(total) * users / training.num_clients}
+        return float(total) * users / training.num_clients
 
-    values = [
-        inverses(partial(delta, count), training.delta)["delta"] if count <= most else np.nan
-        for count in rounds.tolist()
-    ]
-    if np.isfinite(values).any():
-        return Curve(np.array(values))
-    above = any(math.isinf(value) for value in values)
-    return Curve(
-        np.array(values), ABOVE if above else f"holds up to round {most}, in which each client has taken part once"
+    return np.array(
+        [inverse(partial(delta, count), training.delta) if count <= most else np.nan for count in rounds.tolist()]
     )
 
 
-def printed_inter_silo(training: Training, rounds: Array) -> Curve:
+def printed_inter_silo(training: Training, rounds: Array) -> Array:
     """Invert the noise of Theorem D.1 of Lowy and Razaviyayn, where its conditions on epsilon and the batch hold."""
-    if training.local_steps > 1:
-        return without(rounds, ONE_STEP.format(training.local_steps))
-    if training.order == "cyclic":
-        return without(rounds, "needs batches drawn at random; here the order is fixed")
-    values = np.full(rounds.shape, np.nan)
-    for place, count in enumerate(rounds.tolist()):
-        budget = {"num_records": training.num_records, "rounds": count, "delta": training.delta}
-        epsilon = (
-            float(published.noisy_mb_sgd_sigma(lipschitz=training.lipschitz, epsilon=1.0, **budget))
-            / training.noise_std
-        )
-        try:
-            within = published.min_batch_size(epsilon=epsilon, **budget) <= training.batch_size
-        except ValueError:
-            within = False
-        values[place] = epsilon if within else np.nan
-    reason = (
-        "holds for epsilon up to 2 ln(2/delta) and batches of at least K_min only" if np.isnan(values).all() else ""
-    )
-    return Curve(values, reason)
+    needs_one_step(training)
+    needs(training.order == "random", AT_RANDOM.format("batches"))
+    epsilon = np.array([_printed_inter_silo(training, count) for count in rounds.tolist()])
+    if np.isnan(epsilon).all():
+        msg = "holds for epsilon up to 2 ln(2/delta) and batches of at least K_min only"
+        raise NotCoveredError(msg)
+    return epsilon
+
+
+def _printed_inter_silo(training: Training, rounds: int) -> float:
+    budget = {"num_records": training.num_records, "rounds": rounds, "delta": training.delta}
+    unit = published.noisy_mb_sgd_sigma(lipschitz=training.lipschitz, epsilon=1.0, **budget)
+    epsilon = float(unit) / training.noise_std
+    try:
+        within = published.min_batch_size(epsilon=epsilon, **budget) <= training.batch_size
+    except ValueError:
+        return math.nan
+    return epsilon if within else math.nan
 
 
 CERTIFIED, CONVEX = "certified", "certified for convex and smooth losses"
@@ -372,8 +365,8 @@ NAMES = {  # bound of last_iterate -> our name and its source
     "shifted": ("shifted interpolation", "Bok, Su and Altschuler 2024"),
     "joint": ("joint", "docs/core/hidden_state.md"),
 }
-DRAWN = "needs a record whose rounds are known: here they are drawn"
-TOO_WIDE = "needs a domain of at most ten noise deviations"
+ROUNDS = "a record whose rounds are known: here they are drawn"
+NARROW = "a domain of at most ten noise deviations"
 
 
 class Analysis(NamedTuple):
@@ -542,52 +535,51 @@ def analyses(
     training = checked_training(locals())
     times = checked_rounds(rounds)
     setting_warnings.warn(setting_warnings.large_delta(training.delta, training.num_records * training.num_clients))
-    first = composition(training, times)
+    composed = "composition", "Accountant", training.protects, EVERY, CERTIFIED, False
     found = [
-        Analysis("composition", "Accountant", training.protects, EVERY, CERTIFIED, False, *first),
+        Analysis(*composed, *applied(composition, training, times)),
         *last_models_of(training, times),
-        *(Analysis(*words, *curve(training, times)) for *words, curve in OTHERS),  # type: ignore[arg-type, call-arg]
+        *(Analysis(*words, *applied(curve, training, times)) for curve, words in OTHERS.items()),
     ]
     return Analyses(training, times, tuple(found))
 
 
 def last_models_of(training: Training, rounds: Array) -> list[Analysis]:
     """Return the analyses of the last model of projected noisy SGD."""
-    covered = training.local_steps == 1
-    bounds = last_models(training, rounds) if covered else {}
+    bounds = last_models(training, rounds) if training.local_steps == 1 else {}
     drawn = training.order == "random" and not training.full
-    found = []
-    for bound, (name, source) in NAMES.items():
-        if bound == ("nonlinear" if drawn else "pattern"):  # the other has this name
-            continue
-        epsilon = bounds.get(bound, np.full(rounds.shape, np.nan))
-        reason = ""
-        if not covered:
-            reason = ONE_STEP.format(training.local_steps)
-        elif np.isinf(epsilon).any() and not np.isfinite(epsilon).any():  # looked for in vain
-            reason = ABOVE
-        elif not np.isfinite(epsilon).any():
-            reason = DRAWN if drawn and bound == "contraction" else TOO_WIDE
-        found.append(Analysis(name, source, training.protects, LAST, CONVEX, False, epsilon, reason))
-    return found
+
+    def known(bound: str, *_: object) -> Array:
+        needs_one_step(training)
+        reason = ROUNDS if drawn and bound == "contraction" else NARROW
+        needs(not np.isnan(bounds[bound]).all(), reason)
+        return bounds[bound]
+
+    return [
+        Analysis(
+            name, source, training.protects, LAST, CONVEX, False, *applied(partial(known, bound), training, rounds)
+        )
+        for bound, (name, source) in NAMES.items()
+        if bound != ("nonlinear" if drawn else "pattern")  # the other has this name
+    ]
 
 
 OWN = "the messages of the record's client"
-OTHERS: tuple[tuple[str, str, str, str, str, bool, Callable[[Training, Array], Curve]], ...] = (
-    ("shifted (FedAvg)", "federated.fedavg_epsilon", "record", LAST, CERTIFIED, False, fedavg),
-    ("trusted aggregator", "federated.best_sampled", "client", LAST, CONVEX, False, trusted_aggregator),
-    ("inter-silo", "isrl.noisy_mb_sgd_accountant", "record", OWN, CERTIFIED, False, inter_silo),
-    ("shuffle", "isrl.shuffle_amplification", "client", "the shuffled messages", CERTIFIED, False, shuffled),
-    (
+OTHERS: dict[Curve, tuple[str, str, str, str, str, bool]] = {
+    fedavg: ("shifted (FedAvg)", "federated.fedavg_epsilon", "record", LAST, CERTIFIED, False),
+    trusted_aggregator: ("trusted aggregator", "federated.best_sampled", "client", LAST, CONVEX, False),
+    inter_silo: ("inter-silo", "isrl.noisy_mb_sgd_accountant", "record", OWN, CERTIFIED, False),
+    shuffled: ("shuffle", "isrl.shuffle_amplification", "client", "the shuffled messages", CERTIFIED, False),
+    printed_fedavg: (
         "printed FedAvg", "Sun, Shen and Tao 2024, Theorem 12(a)", "record", LAST,
-        "false: linear losses violate it from two rounds on", True, printed_fedavg,
+        "false: linear losses violate it from two rounds on", True,
     ),
-    (
+    printed_aggregator: (
         "printed aggregator", "Asoodeh, Chen, Calmon and Ozgur 2021, Theorem 2", "client", LAST,
-        "no guarantee here: it holds where no client takes part twice", True, printed_aggregator,
+        "no guarantee here: it holds where no client takes part twice", True,
     ),
-    (
+    printed_inter_silo: (
         "printed inter-silo", "Lowy and Razaviyayn 2023, Theorem D.1", "record", OWN,
-        "loose: 4 to 31 times the noise that is needed", True, printed_inter_silo,
+        "loose: 4 to 31 times the noise that is needed", True,
     ),
-)  # fmt: skip
+}  # fmt: skip
