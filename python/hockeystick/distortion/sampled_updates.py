@@ -7,9 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, pmf, scalar, vector
-from hockeystick._checks.array_checks import matrix
-from hockeystick._checks.scalars import count_scalar, non_negative_scalar, positive_scalar, random_generator
+from hockeystick._checks import (
+    OPEN_PROBABILITY,
+    STRICT,
+    Array,
+    count_scalar,
+    matrix,
+    non_negative_scalar,
+    pmf,
+    positive_scalar,
+    random_generator,
+    scalar,
+    vector,
+)
 from hockeystick._numeric.binomial import binomial_pmf
 
 

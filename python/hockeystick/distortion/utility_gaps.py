@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, broadcast, choice, pmf, positive_scalar, vector
-from hockeystick._checks.array_checks import matrix
+from hockeystick._checks import STRICT, Array, Result, broadcast, choice, matrix, pmf, positive_scalar, vector
 from hockeystick.distortion.domains import checked
 
 Sign: TypeAlias = Literal["protected_minus_original", "original_minus_protected"]

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, Checks, Domain, OnError, Result, choice
-from hockeystick._checks.named import in_domains
+from hockeystick._checks import LARGEST_COUNT, Checks, Domain, OnError, Result, choice, in_domains
 from hockeystick.federated.arguments import SCHEDULES, Schedule
 
 SCHEDULES_BY_ROUND = ("stagewise", "continuous")  # the cost of a cell grows with its rounds

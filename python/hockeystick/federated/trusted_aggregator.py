@@ -10,8 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice, vector
-from hockeystick._checks.named import in_domains
+from hockeystick._checks import (
+    LARGEST_COUNT,
+    STRICT,
+    Array,
+    Checks,
+    Domain,
+    OnError,
+    Result,
+    broadcast,
+    choice,
+    in_domains,
+    vector,
+)
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.federated.arguments import LOSSES, Loss

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, at_most, count_scalar, pmf, vector
-from hockeystick._checks.array_checks import matrix
+from hockeystick._checks import STRICT, Array, Result, at_most, count_scalar, matrix, pmf, vector
 from hockeystick.isrl.domains import checked, left_out, scalars
 from hockeystick.isrl.rates import Rate, by_convexity
 

@@ -30,9 +30,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from hockeystick._checks import OPEN_PROBABILITY, Array, at_most, non_negative_scalar, scalar
-from hockeystick._checks.array_checks import matrix
-from hockeystick._checks.scalars import random_generator
+from hockeystick._checks import OPEN_PROBABILITY, Array, at_most, matrix, non_negative_scalar, random_generator, scalar
 from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.rounding import HANDFUL, PENALTY, UNIT, UP
 from hockeystick._numeric.search import Probe, last_whole, narrow

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import FRACTION, STRICT, Array, Result, scalar, vector
-from hockeystick._checks.scalars import random_generator
+from hockeystick._checks import FRACTION, STRICT, Array, Result, random_generator, scalar, vector
 from hockeystick.distortion import (
     InfeasibleBudgetError,
     aggregate,

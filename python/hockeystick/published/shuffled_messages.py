@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import STRICT, Array, Result, at_most, broadcast, scalar
-from hockeystick._checks.scalars import random_generator
+from hockeystick._checks import STRICT, Array, Result, at_most, broadcast, random_generator, scalar
 from hockeystick.isrl import Budget
 from hockeystick.isrl import shuffle_amplification as corrected_amplification
 from hockeystick.isrl.domains import checked, require_at_most, scalars
