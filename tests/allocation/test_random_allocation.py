@@ -16,7 +16,6 @@ from scipy.stats import binom
 
 import hockeystick as hs
 from enumeration import directions, encloses, hockey_stick, normal_law
-from hockeystick import _core
 
 
 def epoch(noise, num_steps, num_selected=1):
@@ -289,12 +288,14 @@ def test_two_epochs_agree_with_an_integral():
     noise, num_steps, eps = 1.0, 20, 0.8
     found = directions(epoch(noise, num_steps), eps, 2)[0]
     for upper in (True, False):
-        size, *rest = _core.random_allocation(1 / noise, num_steps, upper).parameters
-        p, q = np.split(np.array(rest), 4)[:2]
+        ((pair, _),) = epoch(noise, num_steps)._pairs("add_or_remove", upper=upper)
+        size, *masses = (
+            pair.parameters
+        )  # of P and Q where the record is removed, then where it is added, then of what is allocated
+        p, q = np.split(np.array(masses[: 2 * int(size)]), 2)
         p, q = p[q > 0], q[q > 0]
         ratio = np.outer(p, p) - math.exp(eps) * np.outer(q, q)
         delta = float(np.sum(np.maximum(ratio, 0)))
-        assert size == len(rest) / 4
         if upper:
             assert delta <= found.upper <= delta * 1.01
         else:

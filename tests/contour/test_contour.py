@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import hockeystick as hs
 import pairs
 import tables
-from hockeystick import _core
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,7 +74,7 @@ def test_moments_and_nodes_are_right_within_their_own_errors(sigma, rate, forwar
     """Log M(c) and log phi at the nodes; the errors they state are honest and small."""
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
     h = 0.5 / spread
-    (value, error), rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, 24)  # to where phi is small
+    (value, error), rows = pairs.sampled_gaussian_nodes(sigma, rate, forward, c, h, 24)  # to where phi is small
     assert abs(np.log(moment(sigma, rate, forward, EXTENDED(c))) - value) <= error + DIGITS
     assert error <= 1e-12 * (1 + abs(value))
     assert_nodes_are_right(rows, (sigma, rate, forward, c), h, (1, 3, 8, 16, 24))
@@ -124,7 +123,7 @@ def test_ledgers_of_several_mechanisms_agree_with_their_references():
 def test_decay_bounds_the_characteristic_function_from_there_on(sigma, rate, forward, c):
     """log_decay(omega) >= log |phi(omega')| for omega' >= omega, falls, and is not trivial."""
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
-    _, rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, 0.25 / spread, 60)
+    _, rows = pairs.sampled_gaussian_nodes(sigma, rate, forward, c, 0.25 / spread, 60)
     log_abs, _, errors, decay = np.array(rows).T
     known = np.where(errors < 0.1, log_abs - errors, -np.inf)
     later = np.maximum.accumulate(known[::-1])[::-1]
@@ -282,7 +281,7 @@ def test_strategies_are_tried_in_order(ledger, names):
 def test_many_nodes_are_right_within_their_own_errors(forward):
     """Where nodes are many an FFT sums them: log phi within the errors it states, which are small."""
     sigma, rate, c, h, count = 0.7, 0.01, 3.0, 0.05, 6000
-    _, rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, count)
+    _, rows = pairs.sampled_gaussian_nodes(sigma, rate, forward, c, h, count)
     assert_nodes_are_right(rows, (sigma, rate, forward, c), h, (1, 2, 777, 2500, count), most=1e-11)
 
 

@@ -34,7 +34,7 @@ def test_pairs_enclose_gaussians(shift, count):
             assert math.fsum(law) == pytest.approx(1.0, abs=1e-13)
     for deviations in (-3.0, -1.0, 0.0, 1.0, 3.0, 8.0, 15.0):
         eps = mu * mu / 2 + deviations * mu
-        lower, upper = (pairs.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in bounds.values())
+        lower, upper = (_core.discrete(*masses).delta(True, eps) for masses in bounds.values())
         truth = float(hs.theta(eps, mu))
         assert lower <= truth <= upper
         if deviations <= 3.0:
@@ -48,7 +48,7 @@ def test_pairs_enclose_discrete_mechanisms(p, q, r, s, count, eps):  # noqa: PLR
     both = product(*[p] * count, r), product(*[q] * count, s)
     for forward in (True, False):
         merged = (_core.merge_discrete(pairs.steps(entries), forward, above) for above in (False, True))
-        found = [pairs.one_step_delta("discrete", [*pair[0], *pair[1]], 1.0, True, eps) for pair in merged]
+        found = [_core.discrete(*masses).delta(True, eps) for masses in merged]
         encloses(found, hockey_stick(*both[:: 1 if forward else -1], eps), 1e-12, 1e-13)
 
 

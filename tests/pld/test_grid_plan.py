@@ -33,7 +33,8 @@ def signals():
 def test_transform_errors_are_a_fifth_of_the_bound():
     """Forward and backward errors in the 2-norm stay five times below the bound that certificates rely on."""
     for x in signals():
-        forward, back, bound = _core.fft_round_trip(list(x))
+        (first, *packed), back, bound = _core.fft_round_trip(list(x))
+        forward = np.array([first, 0.0, *packed, 0.0]).view(complex)  # the first and the last are real
         exact = np.fft.rfft(x.astype(np.longdouble))
         assert exact.dtype == np.clongdouble  # NumPy computes it in long double
         assert np.linalg.norm((forward - exact).astype(complex)) <= bound / 5 * np.linalg.norm(exact.astype(complex))

@@ -1,4 +1,4 @@
-"""Laws of outputs written down: their divergences by definition, samples by enumeration, and what a bracket must hold."""
+"""Laws of outputs written down: their divergences by definition, samples and choices by enumeration, and what a bracket must hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.special import logsumexp
 
 import hockeystick as hs
 
@@ -19,6 +20,29 @@ def hockey_stick(p, q, eps):
 def either(p, q, eps):
     """Return the larger divergence of both orders."""
     return max(hockey_stick(p, q, eps), hockey_stick(q, p, eps))
+
+
+def renyi(p, q, orders):
+    """Return the Renyi divergences of P from Q at orders other than 1."""
+    a = np.asarray(orders)[:, None]
+    return logsumexp(a * np.log(p) + (1 - a) * np.log(q), axis=1) / (a[:, 0] - 1)
+
+
+def exponential(exponents):
+    """Return the law of a choice with probabilities in proportion to exponentials."""
+    return np.exp(exponents - logsumexp(exponents))
+
+
+def permute_and_flip(exponents):
+    """Return the law of permute-and-flip, by all orders and coins."""
+    chances, law = np.exp(exponents - exponents.max()), np.zeros(exponents.size)
+    orders = list(itertools.permutations(range(exponents.size)))
+    for order in orders:
+        left = 1.0
+        for candidate in order:
+            law[candidate] += left * chances[candidate] / len(orders)
+            left *= 1 - chances[candidate]
+    return law
 
 
 def loss_delta(law, losses, eps):
