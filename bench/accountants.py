@@ -137,37 +137,33 @@ class DpAccounting(Accountant):
 
     @staticmethod
     def epsilon(case: Case, nudge: float) -> float:
-        from dp_accounting import dp_event
-        from dp_accounting.pld import PLDAccountant
+        import dp_accounting as dp
 
         sigma, q, steps, delta = case
-        event = dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(sigma * (1 + nudge)))
-        return float(PLDAccountant().compose(event, steps).get_epsilon(delta))
+        event = dp.PoissonSampledDpEvent(q, dp.GaussianDpEvent(sigma * (1 + nudge)))
+        return float(dp.pld.PLDAccountant().compose(event, steps).get_epsilon(delta))
 
     @staticmethod
     def mixed(nudge: float) -> float:
-        from dp_accounting import dp_event
-        from dp_accounting.pld import PLDAccountant
+        import dp_accounting as dp
 
-        accountant = PLDAccountant()
+        accountant = dp.pld.PLDAccountant()
         for sigma in GAUSSIANS.tolist():
-            accountant.compose(dp_event.GaussianDpEvent(sigma * (1 + nudge)))
+            accountant.compose(dp.GaussianDpEvent(sigma * (1 + nudge)))
         for scale in LAPLACES.tolist():
-            accountant.compose(dp_event.LaplaceDpEvent(scale * (1 + nudge)))
+            accountant.compose(dp.LaplaceDpEvent(scale * (1 + nudge)))
         return float(accountant.get_epsilon(MIXED_DELTA))
 
     @staticmethod
     def noise(nudge: float) -> float:
-        import dp_accounting
-        from dp_accounting import dp_event
-        from dp_accounting.pld import PLDAccountant
+        import dp_accounting as dp
 
         def event(sigma: float) -> Any:
-            step = dp_event.PoissonSampledDpEvent(BUDGET_RATE, dp_event.GaussianDpEvent(sigma))
-            return dp_event.SelfComposedDpEvent(step, BUDGET_STEPS)
+            step = dp.PoissonSampledDpEvent(BUDGET_RATE, dp.GaussianDpEvent(sigma))
+            return dp.SelfComposedDpEvent(step, BUDGET_STEPS)
 
         target = BUDGET * (1 + nudge)
-        return float(dp_accounting.calibrate_dp_mechanism(PLDAccountant, event, target, BUDGET_DELTA))
+        return float(dp.calibrate_dp_mechanism(dp.pld.PLDAccountant, event, target, BUDGET_DELTA))
 
 
 class OpacusPRV(Accountant):
