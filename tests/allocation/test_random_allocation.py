@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 
@@ -15,7 +14,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import hockeystick as hs
-from enumeration import directions, encloses, hockey_stick, normal_law
+from enumeration import allocated_delta, directions, encloses, hockey_stick, normal_law
 
 
 def epoch(noise, num_steps, num_selected=1):
@@ -129,15 +128,8 @@ def by_sum(noise, num_steps, num_selected, eps):
     r, points = 1 / noise, {2: 1_001, 3: 161, 4: 61}[num_steps]
     x, law = normal_law(-7.5, 7.5 + r, points)
     single = np.exp(r * x - r * r / 2)
-    subsets = list(itertools.combinations(range(num_steps), num_selected))
-    ratio = sum(
-        functools.reduce(np.multiply.outer, [single if i in subset else np.ones(points) for i in range(num_steps)])
-        for subset in subsets
-    ) / len(subsets)
-    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
-    return tuple(
-        float(np.sum(weight * np.maximum(excess, 0))) for excess in (ratio - math.exp(eps), 1 - math.exp(eps) * ratio)
-    )
+    ratios = ((single, np.ones(points)), (np.ones(points), single))
+    return tuple(allocated_delta(law, *both, num_steps, num_selected, eps) for both in ratios)
 
 
 def cases(reference, noises, subsets, *shares):

@@ -14,16 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import high_precision
 import hockeystick as hs
 import pairs
 import tables
+from pairs import sampled_gaussians
 
 ROOT = Path(__file__).parents[2]
-
-
-def sampled(sigma, rate, steps):
-    """Return the ledger of equal sampled steps."""
-    return [("gaussian", [1.0 / sigma], rate, float(steps))]
 
 
 EXTENDED = np.longdouble  # 64 bits and more on most machines
@@ -88,7 +85,7 @@ def test_sampled_gaussians_agree_with_their_references():
     answered = sharp = 0
     for row, high in zip(zip(*REFERENCES.arguments, strict=True), REFERENCES.high, strict=True):
         sigma, rate, steps, remove, eps = row
-        found = pairs.contour_bracket(sampled(sigma, rate, steps), bool(remove), False, eps)
+        found = pairs.contour_bracket(sampled_gaussians(sigma, rate, steps), bool(remove), False, eps)
         if found is None:
             continue
         slack = (1e-11 if steps == 2 else 4e-16) * abs(high)  # of two steps' reference; of the value read as a double
@@ -156,9 +153,8 @@ def test_one_minus_delta_is_relatively_accurate(shift, steps, below):
     mu = shift * math.sqrt(steps)
     eps = max(mu * mu / 2 - below * mu, 0.0)
     found = pairs.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
+    complement = high_precision.theta_complement(eps, mu)
     with mpmath.workdps(40):
-        m, e = mpmath.mpf(mu), mpmath.mpf(eps)
-        complement = mpmath.ncdf(e / m - m / 2) + mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
         lower, upper = -mpmath.expm1(found["log_upper"]), -mpmath.expm1(found["log_lower"])
         slack = 1e-13 * (1 + mu * below)
         assert lower * (1 - slack) <= complement <= upper * (1 + slack)
@@ -174,7 +170,7 @@ def test_one_minus_delta_is_relatively_accurate(shift, steps, below):
 )
 def test_epsilon_and_delta_are_each_others_inverse(log_sigma, log_rate, steps, log_delta, forward):
     """The delta bracket at the epsilon bracket's ends straddles delta."""
-    ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
+    ledger = sampled_gaussians(math.exp(log_sigma), math.exp(log_rate), steps)
     delta = math.exp(log_delta)
     found = pairs.contour_bracket(ledger, forward, True, delta)
     if found is None:
@@ -196,7 +192,7 @@ def test_epsilon_and_delta_are_each_others_inverse(log_sigma, log_rate, steps, l
 )
 def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps, log_delta, forward):
     """Two engines with nothing in common but the mathematics cannot contradict each other."""
-    ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
+    ledger = sampled_gaussians(math.exp(log_sigma), math.exp(log_rate), steps)
     delta = math.exp(log_delta)
     one = pairs.contour_bracket(ledger, forward, True, delta)
     if one is None:
@@ -212,7 +208,7 @@ def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps
 )
 def test_few_steps_with_rare_samples_are_sharp(sigma, rate, steps):
     """One large loss against a narrow bulk: epsilon to 1e-6 without smoothing, inside the bracket of discretised losses."""
-    ledger = sampled(sigma, rate, steps)
+    ledger = sampled_gaussians(sigma, rate, steps)
     found = pairs.contour_bracket(ledger, True, True, 1e-5)
     assert found["smoothing"] == 0.0
     assert found["nodes"] <= 4100
@@ -224,8 +220,8 @@ def test_few_steps_with_rare_samples_are_sharp(sigma, rate, steps):
 
 def test_steps_may_be_split_among_entries():
     """K adds: 700 and 300 steps are 1000."""
-    one = pairs.contour_bracket(sampled(1.0, 0.01, 1000), True, True, 1e-6)
-    two = pairs.contour_bracket(sampled(1.0, 0.01, 700) + sampled(1.0, 0.01, 300), True, True, 1e-6)
+    one = pairs.contour_bracket(sampled_gaussians(1.0, 0.01, 1000), True, True, 1e-6)
+    two = pairs.contour_bracket(sampled_gaussians(1.0, 0.01, 700) + sampled_gaussians(1.0, 0.01, 300), True, True, 1e-6)
     assert one["lower"] <= two["upper"]
     assert two["lower"] <= one["upper"]
     assert two["upper"] - two["lower"] <= 1e-9
@@ -243,7 +239,7 @@ def test_laplace_steps_count_beside_gaussian_ones():
 
 def test_large_losses_that_never_happen_do_no_harm():
     """At sigma = 10, q = 1e-4, E e^{2000 L} is made at 200 sigma; the cut leaves that out, and the Gaussian limit is near."""
-    found = pairs.contour_bracket(sampled(10.0, 1e-4, 1000), True, True, 1e-12)
+    found = pairs.contour_bracket(sampled_gaussians(10.0, 1e-4, 1000), True, True, 1e-12)
     limit = float(hs.gaussian_epsilon(math.sqrt(1000 * math.expm1(0.01)) * 1e-4, 1e-12))
     assert found["upper"] == pytest.approx(limit, rel=0.05)
     assert found["missing"] < 1e-12
@@ -261,10 +257,10 @@ def test_what_has_no_cumulant_here_is_left_to_others():
 @pytest.mark.parametrize(
     ("ledger", "names"),
     [
-        (sampled(1.0, 0.01, 1000), ["line"]),
-        (sampled(1.0, 0.01, 10), ["line", "slices"]),
+        (sampled_gaussians(1.0, 0.01, 1000), ["line"]),
+        (sampled_gaussians(1.0, 0.01, 10), ["line", "slices"]),
         ([("laplace", [2.0], 1.0, 2.0)], ["line", "slightly smoothed line", "smoothed line"]),
-        (sampled(1.0, 1e-4, 1), ["line", "slices"]),
+        (sampled_gaussians(1.0, 1e-4, 1), ["line", "slices"]),
     ],
     ids=["usual", "few steps with rare samples", "atoms", "one rare step"],
 )
@@ -292,7 +288,7 @@ def test_deltas_that_leave_the_doubles_ask_for_no_endless_cut():
         (240.0, 6e-29, 31404.0, 4e13),
         (13000.0, 3e-22, 3e5, 5e-8),
     ):
-        found = pairs.contour_bracket(sampled(sigma, rate, steps), True, False, eps)
+        found = pairs.contour_bracket(sampled_gaussians(sigma, rate, steps), True, False, eps)
         assert found is None or 0 <= found["lower"] <= found["upper"] <= 1e-20
 
 

@@ -89,6 +89,18 @@ def normal_law(low, high, points):
     return x, np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
 
 
+def allocated_delta(law, ratio, other, num_steps, num_selected, eps):  # noqa: PLR0917
+    """Return delta of k of t steps of these likelihood ratios to noise of this law, from others: a sum over all outputs and sets of steps."""
+
+    def mean(single):
+        axes = [single.reshape([-1 if j == i else 1 for j in range(num_steps)]) for i in range(num_steps)]
+        sets = itertools.combinations(axes, num_selected)
+        return sum(math.prod(chosen) for chosen in sets) / math.comb(num_steps, num_selected)
+
+    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
+    return float(np.sum(weight * np.maximum(mean(ratio) - math.exp(eps) * mean(other), 0)))
+
+
 def poisson(values, rate):
     """Yield all Poisson samples, each with its probability."""
     for chosen in itertools.product((False, True), repeat=len(values)):

@@ -26,6 +26,11 @@ def pair(kind, parameters, rate=1.0):
     return _core.poisson_sampled(made, rate)
 
 
+def sampled_gaussians(sigma, rate, steps):
+    """Return the entries of equal steps."""
+    return [("gaussian", [1.0 / sigma], rate, float(steps))]
+
+
 def steps(entries):
     """Return counted pairs from (kind, parameters, rate, count)."""
     return [(pair(kind, parameters, rate), count) for kind, parameters, rate, count in entries]
