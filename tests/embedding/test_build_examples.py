@@ -27,42 +27,29 @@ def check_printed(line):
     compiled.check_bracket(line, compiled.sampled_training().compose(hs.Laplace(20.0)).epsilon_bracket(1e-5))
 
 
-def build(name, folder, *options):
-    """Build a project, run its program, install it, and return the names of the files that it installs."""
+def check_project(name, folder, *options, whole=effort.NIGHT):
+    """Check that a project, as configured, has its program; of the whole, that this builds, runs, and is all that is installed."""
     prefix = folder / "prefix"
-    options = [
-        f"-DCMAKE_BUILD_TYPE={effort.BUILD_TYPE}",
-        "-DHOCKEYSTICK_LEVELS=native",
-        f"-DCMAKE_INSTALL_PREFIX={prefix}",
-        *options,
-    ]
-    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options)
-    run(CMAKE, "--build", folder, "--target", "training")
-    run(CMAKE, "--install", folder)
-    check_printed(run(prefix / "bin" / "training"))
-    return {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if path.is_file()}
-
-
-def configure(name, folder, *options):
-    """Configure a project, and check that it has its program, which by day `test_add_subdirectory` alone builds."""
-    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options)
+    options = [*options, f"-DCMAKE_BUILD_TYPE={effort.BUILD_TYPE}", f"-DCMAKE_INSTALL_PREFIX={prefix}"]
+    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options, "-DHOCKEYSTICK_LEVELS=native")
     assert "training" in run(CMAKE, "--build", folder, "--target", "help")
+    if whole:
+        run(CMAKE, "--build", folder, "--target", "training")
+        run(CMAKE, "--install", folder)
+        check_printed(run(prefix / "bin" / "training"))
+        assert [path for path in prefix.rglob("*") if path.is_file()] == [prefix / "bin" / "training"]
 
 
 @needs_cmake
 def test_find_package(tmp_path):
     """The example finds the installed package, against which test_embed builds another program, and at night is built."""
-    found = f"-Dhockeystick_DIR={hs.get_cmake_dir()}"
-    if not effort.NIGHT:
-        configure("find_package", tmp_path, found)
-        return
-    assert build("find_package", tmp_path, found) == {"bin/training"}
+    check_project("find_package", tmp_path, f"-Dhockeystick_DIR={hs.get_cmake_dir()}")
 
 
 @needs_cmake
 def test_add_subdirectory(tmp_path):
-    """A clone inside a project builds without Python, and installs nothing of its own."""
-    assert build("add_subdirectory", tmp_path, f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}") == {"bin/training"}
+    """A clone inside a project builds without Python, by day, too, and installs nothing of its own."""
+    check_project("add_subdirectory", tmp_path, f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}", whole=True)
 
 
 @needs_cmake
@@ -81,14 +68,12 @@ def test_fetch_content(tmp_path):
     options = [f"-DHOCKEYSTICK_REPOSITORY={origin.as_uri()}", f"-DHOCKEYSTICK_TAG={commit}"]
     options += [f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}", "-DHOCKEYSTICK_C=OFF"]
     build_folder = tmp_path / "build"
-    if not effort.NIGHT:
-        configure("fetch_content", build_folder, *options)
-        return
-    assert build("fetch_content", build_folder, *options) == {"bin/training"}
-    run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")
-    run(CMAKE, "--build", build_folder)
-    run(CMAKE, "--install", build_folder)
-    assert (build_folder / "prefix" / "include" / "hockeystick" / "accountant.hpp").exists()
+    check_project("fetch_content", build_folder, *options)
+    if effort.NIGHT:
+        run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")
+        run(CMAKE, "--build", build_folder)
+        run(CMAKE, "--install", build_folder)
+        assert (build_folder / "prefix" / "include" / "hockeystick" / "accountant.hpp").exists()
 
 
 def check_program(output):
