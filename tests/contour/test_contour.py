@@ -18,35 +18,23 @@ import high_precision
 import hockeystick as hs
 import pairs
 import tables
+from loss_pieces import DIGITS, EXTENDED, mixture_law
 from pairs import sampled_gaussians
 
 ROOT = Path(__file__).parents[2]
 
 
-EXTENDED = np.longdouble  # 64 bits and more on most machines
-DIGITS = 200 * float(np.finfo(EXTENDED).eps)
-
-
-def moment(sigma, rate, forward, s):
-    """Return E_Q[(dP/dQ)^p], p = s + 1 (remove) or -s (add), by the trapezoid rule in extended precision."""
-    power = (s + 1 if forward else -s) + EXTENDED(0)
-    centre = max(power.real, 1) if forward else power.real
-    low, high = min(-13 * sigma, centre - 13 * sigma), max(13 * sigma, centre + 13 * sigma)
-    shift = min(12 * sigma, 3 * sigma**2)  # the error is e^{shift^2/2 sigma^2 + omega shift/sigma^2 - 2 pi shift/step}
-    step = 2 * math.pi / ((shift / 2 + abs(complex(s).imag)) / sigma**2 + 80 / shift)
-    x = low + EXTENDED(step) * np.arange(int((high - low) / step) + 1)
-    exact, variance = EXTENDED(rate), EXTENDED(sigma) ** 2
-    loss = np.log((1 - exact) + exact * np.exp((2 * x - 1) / (2 * variance)))
-    total = np.exp(power * loss - x * x / (2 * variance)).sum()
-    return total * EXTENDED(step) / np.sqrt(8 * np.arctan(EXTENDED(1)) * variance)
+def law_of(sigma, rate, forward, c):
+    """Return the law of losses of one sampled step, for moments up to a tilt."""
+    return mixture_law(rate, [1 / EXTENDED(sigma)], [1], forward, tilt=abs(c) + 1)
 
 
 def assert_nodes_are_right(rows, case, h, nodes, most=5e-12):
     """Check log phi at some nodes, within the errors that they state."""
-    *law, c = case
-    at_tilt = moment(*law, EXTENDED(c))
+    law, c = law_of(*case), EXTENDED(case[-1])
+    at_tilt = law.moment(c)
     for k in nodes:
-        ratio = moment(*law, EXTENDED(c) + 1j * (k * EXTENDED(h))) / at_tilt
+        ratio = law.moment(c + 1j * (k * EXTENDED(h))) / at_tilt
         log_abs, phase, error, _ = rows[k]
         computed = np.exp(EXTENDED(log_abs) + 1j * EXTENDED(phase))
         assert abs(computed - ratio) <= (error + 1e-15) * max(abs(ratio), abs(computed)) + DIGITS
@@ -72,7 +60,7 @@ def test_moments_and_nodes_are_right_within_their_own_errors(sigma, rate, forwar
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
     h = 0.5 / spread
     (value, error), rows = pairs.sampled_gaussian_nodes(sigma, rate, forward, c, h, 24)  # to where phi is small
-    assert abs(np.log(moment(sigma, rate, forward, EXTENDED(c))) - value) <= error + DIGITS
+    assert abs(np.log(law_of(sigma, rate, forward, c).moment(EXTENDED(c))) - value) <= error + DIGITS
     assert error <= 1e-12 * (1 + abs(value))
     assert_nodes_are_right(rows, (sigma, rate, forward, c), h, (1, 3, 8, 16, 24))
 

@@ -12,33 +12,9 @@ import pytest
 
 from enumeration import encloses
 from hockeystick import _core
-from loss_pieces import EXTENDED, Law, Strand, two_steps
+from loss_pieces import DIGITS, EXTENDED, Law, Strand, log_normal, log_ratio, mixture_law, two_steps
 
 CUTOFF = 26.0  # what is left out beyond is below 1e-25 of every moment here
-DIGITS = 200 * float(np.finfo(EXTENDED).eps)  # of sums of positive terms
-
-
-def as_of(x, value):
-    """Return a number in the precision of an array."""
-    return np.asarray(x).dtype.type(value)
-
-
-def log_ratio(x, rate, shifts, weights=(1,)):
-    """Return the logarithm of the density of (1-q) N(0,1) + q sum_k w_k N(r_k,1) over that of N(0,1)."""
-    terms = [(as_of(x, r), as_of(x, w)) for r, w in zip(shifts, weights, strict=True)]
-    return np.log1p(as_of(x, rate) * sum(w * np.expm1(r * x - r * r / 2) for r, w in terms))
-
-
-def log_normal(x, share=1):
-    """Return the logarithm of the standard normal density, times a share."""
-    return -x * x / 2 + as_of(x, np.log(EXTENDED(share)) - np.log(8 * np.arctan(EXTENDED(1))) / 2)
-
-
-def mixture_law(rate, shifts, weights, forward, share=1, *, ratio=1):
-    """Return the law of a sampled mixture against N(0,1), or the reverse; its mass is `share` under Q."""
-    loss = lambda x: (log_ratio(x, rate, shifts, weights) + as_of(x, np.log(EXTENDED(ratio)))) * (1 if forward else -1)
-    log_density = lambda x: log_normal(x, share) + (loss(x) if forward else 0)
-    return Law([Strand(log_density, loss, -12, 12 + 3 * max(shifts))], [], slope=max(shifts))
 
 
 def replaced_law(rate, shift, share=1):

@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 
 EXTENDED = np.longdouble  # 64 bits and more on most machines
+DIGITS = 200 * float(np.finfo(EXTENDED).eps)  # of sums of positive terms
 
 
 @functools.cache
@@ -52,6 +53,30 @@ class Law(NamedTuple):
             x = strand.low + (2 * np.arange(panels)[:, None] + 1 + nodes) * half
             total = total + half * (weights * np.exp(strand.log_density(x) + s * strand.loss(x))).sum()
         return total
+
+
+def as_of(x, value):
+    """Return a number in the precision of an array."""
+    return np.asarray(x).dtype.type(value)
+
+
+def log_ratio(x, rate, shifts, weights=(1,)):
+    """Return the logarithm of the density of (1-q) N(0,1) + q sum_k w_k N(r_k,1) over that of N(0,1)."""
+    terms = [(as_of(x, r), as_of(x, w)) for r, w in zip(shifts, weights, strict=True)]
+    return np.log1p(as_of(x, rate) * sum(w * np.expm1(r * x - r * r / 2) for r, w in terms))
+
+
+def log_normal(x, share=1):
+    """Return the logarithm of the standard normal density, times a share."""
+    return -x * x / 2 + as_of(x, np.log(EXTENDED(share)) - np.log(8 * np.arctan(EXTENDED(1))) / 2)
+
+
+def mixture_law(rate, shifts, weights, forward, share=1, *, ratio=1, tilt=0):
+    """Return the law of a sampled mixture against N(0,1), or the reverse, for moments up to a tilt; its mass is `share` under Q."""
+    loss = lambda x: (log_ratio(x, rate, shifts, weights) + as_of(x, np.log(EXTENDED(ratio)))) * (1 if forward else -1)
+    log_density = lambda x: log_normal(x, share) + (loss(x) if forward else 0)
+    slope = max(shifts)
+    return Law([Strand(log_density, loss, -12 - tilt * slope, 12 + (3 + tilt) * slope)], [], slope=slope)
 
 
 RULE = np.polynomial.legendre.leggauss(48)
