@@ -12,7 +12,7 @@ import importlib.util
 import math
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -50,14 +50,21 @@ def pairs() -> tuple[Array, Array]:
     return sigma, eps
 
 
-class SciPy:
+class Accountant:
+    """What all have: a name, and a package that may not be installed."""
+
+    name: str
+    package: str
+
+    @classmethod
+    def available(cls) -> bool:
+        return importlib.util.find_spec(cls.package) is not None
+
+
+class SciPy(Accountant):
     """The expressions that one writes with SciPy, where there is a closed form."""
 
-    name = "SciPy"
-
-    @staticmethod
-    def available() -> bool:
-        return True
+    name, package = "SciPy", "scipy"
 
     @staticmethod
     def deltas(nudge: float) -> Array:
@@ -69,14 +76,10 @@ class SciPy:
         return float(expressions.theta(np.asarray(eps), np.asarray(math.sqrt(GDP_STEPS) / GDP_NOISE)))
 
 
-class HockeyStick:
+class HockeyStick(Accountant):
     """Ours, on one thread: certified upper ends, of both directions."""
 
-    name = "hockeystick"
-
-    @staticmethod
-    def available() -> bool:
-        return hasattr(hs, "dpsgd_epsilon") and hasattr(hs, "Accountant")
+    name = package = "hockeystick"
 
     @staticmethod
     def deltas(nudge: float) -> Array:
@@ -120,14 +123,10 @@ class HockeyStick:
         return np.asarray(hs.dpsgd_epsilon(1.0, 0.01, steps, delta, num_threads=1))
 
 
-class DpAccounting:
+class DpAccounting(Accountant):
     """dp_accounting's PLD accountant with its default interval of 1e-4: an upper bound in exact arithmetic."""
 
-    name = "dp_accounting"
-
-    @staticmethod
-    def available() -> bool:
-        return importlib.util.find_spec("dp_accounting") is not None
+    name = package = "dp_accounting"
 
     @staticmethod
     def gdp_delta(eps: float) -> float:
@@ -138,47 +137,43 @@ class DpAccounting:
 
     @staticmethod
     def epsilon(case: Case, nudge: float) -> float:
-        from dp_accounting import dp_event
-        from dp_accounting.pld import PLDAccountant
+        import dp_accounting as dp
 
         sigma, q, steps, delta = case
-        event = dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(sigma * (1 + nudge)))
-        return float(PLDAccountant().compose(event, steps).get_epsilon(delta))
+        event = dp.PoissonSampledDpEvent(q, dp.GaussianDpEvent(sigma * (1 + nudge)))
+        return float(dp.pld.PLDAccountant().compose(event, steps).get_epsilon(delta))
 
     @staticmethod
     def mixed(nudge: float) -> float:
-        from dp_accounting import dp_event
-        from dp_accounting.pld import PLDAccountant
+        import dp_accounting as dp
 
-        accountant = PLDAccountant()
+        accountant = dp.pld.PLDAccountant()
         for sigma in GAUSSIANS.tolist():
-            accountant.compose(dp_event.GaussianDpEvent(sigma * (1 + nudge)))
+            accountant.compose(dp.GaussianDpEvent(sigma * (1 + nudge)))
         for scale in LAPLACES.tolist():
-            accountant.compose(dp_event.LaplaceDpEvent(scale * (1 + nudge)))
+            accountant.compose(dp.LaplaceDpEvent(scale * (1 + nudge)))
         return float(accountant.get_epsilon(MIXED_DELTA))
 
     @staticmethod
     def noise(nudge: float) -> float:
-        import dp_accounting
-        from dp_accounting import dp_event
-        from dp_accounting.pld import PLDAccountant
+        import dp_accounting as dp
 
         def event(sigma: float) -> Any:
-            step = dp_event.PoissonSampledDpEvent(BUDGET_RATE, dp_event.GaussianDpEvent(sigma))
-            return dp_event.SelfComposedDpEvent(step, BUDGET_STEPS)
+            step = dp.PoissonSampledDpEvent(BUDGET_RATE, dp.GaussianDpEvent(sigma))
+            return dp.SelfComposedDpEvent(step, BUDGET_STEPS)
 
         target = BUDGET * (1 + nudge)
-        return float(dp_accounting.calibrate_dp_mechanism(PLDAccountant, event, target, BUDGET_DELTA))
+        return float(dp.calibrate_dp_mechanism(dp.pld.PLDAccountant, event, target, BUDGET_DELTA))
 
 
-class OpacusPRV:
+class OpacusPRV(Accountant):
     """Opacus' PRV accountant with its default error of 0.01: the upper end, of one direction."""
 
-    name = "opacus PRV"
+    name, package = "opacus PRV", "opacus"
 
-    @staticmethod
-    def available() -> bool:
-        spec = importlib.util.find_spec("opacus")
+    @classmethod
+    def available(cls) -> bool:
+        spec = importlib.util.find_spec(cls.package)
         if spec is None or not spec.submodule_search_locations:
             return False
         if importlib.util.find_spec("torch") is None and "opacus" not in sys.modules:
@@ -208,25 +203,15 @@ class OpacusPRV:
     def noise(nudge: float) -> float:
         from opacus.accountants.utils import get_noise_multiplier
 
-        return float(
-            get_noise_multiplier(
-                target_epsilon=BUDGET * (1 + nudge),
-                target_delta=BUDGET_DELTA,
-                sample_rate=BUDGET_RATE,
-                steps=BUDGET_STEPS,
-                accountant="prv",
-            )
-        )
+        budget = {"target_epsilon": BUDGET * (1 + nudge), "target_delta": BUDGET_DELTA}
+        training = {"sample_rate": BUDGET_RATE, "steps": BUDGET_STEPS}
+        return float(get_noise_multiplier(**budget, **training, accountant="prv"))
 
 
-class PRV:
+class PRV(Accountant):
     """prv_accountant with an error of 0.1, the default of its own calibration: the estimate, of one direction."""
 
-    name = "prv_accountant"
-
-    @staticmethod
-    def available() -> bool:
-        return importlib.util.find_spec("prv_accountant") is not None
+    name = package = "prv_accountant"
 
     @staticmethod
     def gdp_delta(eps: float) -> float:
@@ -240,12 +225,9 @@ class PRV:
         from prv_accountant.dpsgd import DPSGDAccountant
 
         sigma, q, steps, delta = case
+        errors = {"eps_error": 0.1, "delta_error": delta / 1000}
         accountant = DPSGDAccountant(
-            noise_multiplier=sigma * (1 + nudge),
-            sampling_probability=q,
-            max_steps=steps,
-            eps_error=0.1,
-            delta_error=delta / 1000,
+            noise_multiplier=sigma * (1 + nudge), sampling_probability=q, max_steps=steps, **errors
         )
         return float(accountant.compute_epsilon(delta=delta, num_steps=steps)[1])
 
@@ -262,23 +244,11 @@ class PRV:
     def noise(nudge: float) -> float:
         from prv_accountant.dpsgd import find_noise_multiplier
 
-        return float(
-            find_noise_multiplier(BUDGET_RATE, BUDGET_STEPS, BUDGET * (1 + nudge), BUDGET_DELTA, eps_error=0.1)
-        )
+        target = BUDGET * (1 + nudge)
+        return float(find_noise_multiplier(BUDGET_RATE, BUDGET_STEPS, target, BUDGET_DELTA, eps_error=0.1))
 
 
 ALL = (HockeyStick, SciPy, DpAccounting, OpacusPRV, PRV)
-
-
-def present() -> list[Any]:
-    """Return the accountants that are installed."""
-    return [accountant for accountant in ALL if accountant.available()]
-
-
-def offers(accountant: Any, question: str) -> Callable[..., Any] | None:
-    """Return an accountant's way to answer a question, None if it has none."""
-    way: Callable[..., Any] | None = getattr(accountant, question, None)
-    return way
 
 
 def warm_cells(seed: int = 0) -> tuple[Array, Array, Array]:

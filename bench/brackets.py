@@ -62,15 +62,8 @@ def cells(count: int, seed: int) -> Iterator[Cell]:
     for _ in range(count):
         rate = between(1e-5, 0.3)
         size = math.ceil(between(2.0, 200.0) / rate)
-        yield Cell(
-            between(0.3, 20.0),
-            rate,
-            int(between(1.0, 1e5)),
-            between(1e-12, 1e-3),
-            size,
-            max(1, round(rate * size)),
-            rng.uniform(1.0, 5.0),
-        )
+        noise, steps, delta = between(0.3, 20.0), int(between(1.0, 1e5)), between(1e-12, 1e-3)
+        yield Cell(noise, rate, steps, delta, size, max(1, round(rate * size)), rng.uniform(1.0, 5.0))
 
 
 def fixed(noise: type[hs.Gaussian | hs.Laplace], *, replacement: bool) -> Callable[[Cell], hs.FixedSizeSampled]:
@@ -173,12 +166,11 @@ def ask_peer(row: Row, cell: Cell) -> tuple[float, float]:
     """Return the peer's epsilon and its processor time."""
     from dp_accounting import NeighboringRelation, dp_event, pld, rdp  # noqa: PLC0415  (optional)
 
-    neighbours = (
-        NeighboringRelation.REPLACE_ONE if row.adjacency == "replace" else NeighboringRelation.ADD_OR_REMOVE_ONE
-    )
+    neighbours = NeighboringRelation[{"replace": "REPLACE_ONE"}.get(row.adjacency, "ADD_OR_REMOVE_ONE")]
     assert row.peer is not None
+    kind = rdp.RdpAccountant if row.by_renyi else pld.PLDAccountant
     started = time.process_time()
-    accountant = rdp.RdpAccountant(neighboring_relation=neighbours) if row.by_renyi else pld.PLDAccountant(neighbours)
+    accountant = kind(neighboring_relation=neighbours)
     epsilon = accountant.compose(row.peer(dp_event, cell), cell.steps).get_epsilon(cell.delta)
     return epsilon, time.process_time() - started
 
@@ -193,10 +185,7 @@ def peer_part(row: Row, asked: list[Cell], ours: list[Measured]) -> dict[str, fl
 
 
 def line_of(name: str, result: dict[str, Any]) -> str:
-    parts = [
-        f"{key} {result[key][0] * unit:.1e} / {result[key][1] * unit:.1e}"
-        for key, unit in (("width", 1.0), ("pairs", 1.0))
-    ]
+    parts = [f"{key} {result[key][0]:.1e} / {result[key][1]:.1e}" for key in ("width", "pairs")]
     parts.append(f"ms {result['seconds'][0] * 1e3:.2f} / {result['seconds'][1] * 1e3:.1f}")
     if "excess" in result:
         parts.append(f"peer +{result['excess']:.1e}, {result['times']:.0f} times as long")

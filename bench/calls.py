@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from turns import take_turns
 
 import hockeystick as hs
 
@@ -105,12 +106,7 @@ def c() -> Callable[[], float]:
 def nanoseconds(call: Callable[[], float]) -> float:
     """Return the best time of a call of `call`, for each number."""
     assert abs(call() / numpy() - 1) < 1e-12
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times) / N * 1e9
+    return min(take_turns({"": call}, REPEATS, time.perf_counter)[""]) / N * 1e9
 
 
 def cost(make: Callable[[], Callable[[], float]]) -> str:

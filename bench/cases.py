@@ -62,10 +62,6 @@ class Case:
         """Return what a library offers, None if nothing."""
         return {"hockeystick": self.ours, "hockeystick, 2 threads": self.two_threads, "scipy": self.peer}[library]
 
-    def inputs(self, library: str) -> tuple[Any, ...]:
-        """Return the arguments on which a library is timed."""
-        return self.arguments(self.cells(library))
-
     def cells(self, library: str) -> int:
         """Return the number of cells that a library is timed on."""
         return min(self.size, self.peer_size) if library == "scipy" else self.size
@@ -76,7 +72,7 @@ class Case:
         assert function is not None
         benchmark.group = self.name
         benchmark.extra_info.update(cells=self.cells(library), goal_ratio=self.goals, **hs.show_config())
-        self.check(benchmark(function, *self.inputs(library)))
+        self.check(benchmark(function, *self.arguments(self.cells(library))))
 
 
 def offers(cases: Sequence[Case]) -> list[tuple[Case, str]]:
@@ -115,6 +111,11 @@ def _x(n: int) -> tuple[Array]:
     return (_uniform(4, -10.0, 10.0, n),)
 
 
+def _by_roots(peer: Function) -> Function | None:
+    """Return a peer that finds roots, None where SciPy has no vectorised way."""
+    return peer if expressions.HAS_ROOTS else None
+
+
 HOCKEY_STICK = (
     Case(
         "theta",
@@ -135,22 +136,18 @@ HOCKEY_STICK = (
         "theta_inverse",
         lambda n: (_eps_and_r(n, 0.5)[0], _delta(n)),
         hs.theta_inverse,
-        expressions.theta_inverse if expressions.HAS_ROOTS else None,
+        _by_roots(expressions.theta_inverse),
         peer_size=10_000,
     ),
     Case(
         "gaussian_epsilon",
         lambda n: (_eps_and_r(n)[1], _delta(n)),
         hs.gaussian_epsilon,
-        expressions.gaussian_epsilon if expressions.HAS_ROOTS else None,
+        _by_roots(expressions.gaussian_epsilon),
         peer_size=10_000,
         atol=1e-9,
     ),
 )
-
-
-def _constant_sum(first: float, eta: float, rounds: int) -> Any:
-    return hs.contraction_sum(first, eta, rounds=rounds)
 
 
 def _rounds(low: float, n: int) -> tuple[Array, Array]:
@@ -160,9 +157,8 @@ def _rounds(low: float, n: int) -> tuple[Array, Array]:
 def _constant_rounds(rounds: int) -> Case:
     """Return the case of constants; the peer must materialise them, which stops at 1e6 rounds."""
     peer = expressions.constant_contraction_sum if rounds <= MILLION else None
-    return Case(
-        f"contraction_sum, constant, T = {rounds:.0e}", lambda _: (0.5, 1 - 1e-7, rounds), _constant_sum, peer, size=1
-    )
+    ours = lambda first, eta, rounds: hs.contraction_sum(first, eta, rounds=rounds)
+    return Case(f"contraction_sum, constant, T = {rounds:.0e}", lambda _: (0.5, 1 - 1e-7, rounds), ours, peer, size=1)
 
 
 def _array_rounds(rounds: int, low: float, name: str) -> Case:
@@ -206,52 +202,34 @@ def _noise(n: int) -> Array:
     return np.geomspace(1.0, 10.0, 100)[: n // 10_000]
 
 
-def _pnsgd(eps: Array, index: Array, noise_std: Array, num_threads: int = 1) -> Any:
-    return last_iterate.pnsgd_gaussian(
-        eps,
-        index=index,
-        num_records=100,
-        learning_rate=0.5,
-        noise_std=noise_std,
-        lipschitz=1.0,
-        smoothness=0.5,
-        diameter=1.0,
-        num_threads=num_threads,
-    )
+def _named(function: Function, names: str, **constants: Any) -> Function:
+    """Return a function of arrays by their places, which have these names, on one thread unless more are asked for."""
+
+    def call(*arrays: Array, num_threads: int = 1) -> Any:
+        return function(**dict(zip(names.split(), arrays, strict=True)), **constants, num_threads=num_threads)
+
+    return call
 
 
-def _aggregator(eps: Array, noise_std: Array, num_threads: int = 1) -> Any:
-    return federated.trusted_aggregator(
-        eps,
-        num_users=1000,
-        batch_size=10,
-        learning_rate=0.5,
-        noise_std=noise_std[..., np.newaxis],  # the last axis is the round
-        lipschitz=1.0,
-        radius=0.1,
-        loss="convex",
-        num_threads=num_threads,
-    )
+def _last_axis_is_the_round(function: Function) -> Function:
+    return lambda *, noise_std, **others: function(noise_std=noise_std[..., np.newaxis], **others)
 
 
-def _federation_of(rounds: Array, local_steps: Array, noise_std: Array) -> dict[str, Any]:
-    return {
-        "rounds": rounds,
-        "local_steps": local_steps,
-        "num_clients": 50,
-        "clip_norm": 1.0,
-        "noise_std": noise_std,
-        "smoothness": 1.0,
-        "learning_rate": 0.01,
-    }
+def _delta_of(function: Function) -> Function:
+    return lambda **arguments: function(**arguments).delta
 
 
-def _fedavg_delta(*axes: Array, num_threads: int = 1) -> Any:
-    return federated.fedavg_delta(1.0, **_federation_of(*axes), num_threads=num_threads)
-
-
-def _fedavg_epsilon(*axes: Array, num_threads: int = 1) -> Any:
-    return federated.fedavg_epsilon(1e-5, **_federation_of(*axes), num_threads=num_threads)
+DESCENT = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5}
+AGGREGATOR = {
+    "num_users": 1000,
+    "batch_size": 10,
+    "learning_rate": 0.5,
+    "lipschitz": 1.0,
+    "radius": 0.1,
+    "loss": "convex",
+}
+FEDERATION = {"num_clients": 50, "clip_norm": 1.0, "smoothness": 1.0, "learning_rate": 0.01}
+AXES = "rounds local_steps noise_std"
 
 
 def _federation(n: int) -> tuple[Any, ...]:
@@ -264,39 +242,6 @@ def _records(n: int) -> tuple[Array, ...]:
 
 def _profiles(n: int) -> tuple[Array, Array]:
     return np.linspace(0.0, 5.0, 10_000), _noise(n)[:, np.newaxis]
-
-
-def _fedprox_delta(*axes: Array, num_threads: int = 1) -> Any:
-    return federated.fedprox_delta(1.0, **_federation_of(*axes), prox=2.0, num_threads=num_threads)
-
-
-def _pnsgd_laplace(eps: Array, index: Array, noise_scale: Array, num_threads: int = 1) -> Any:
-    process = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0, "num_threads": num_threads}
-    return last_iterate.pnsgd_laplace(eps, index=index, num_records=100, noise_scale=noise_scale, **process)
-
-
-def _pnsgd_random_stop(eps: Array, noise_std: Array, num_threads: int = 1) -> Any:
-    process = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.0, "num_threads": num_threads}
-    return last_iterate.pnsgd_gaussian_random_stop(eps, num_records=100, noise_std=noise_std, **process)
-
-
-def _pnsgd_rdp(eps: Array, index: Array, noise_std: Array, num_threads: int = 1) -> Any:
-    process = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5, "num_threads": num_threads}
-    return last_iterate.pnsgd_rdp(eps, index=index, num_records=100, noise_std=noise_std, **process)
-
-
-def _aggregator_random_stop(eps: Array, noise_std: Array, num_threads: int = 1) -> Any:
-    return federated.trusted_aggregator_random_stop(
-        eps,
-        num_users=1000,
-        batch_size=10,
-        learning_rate=0.5,
-        noise_std=noise_std[..., np.newaxis],
-        lipschitz=1.0,
-        radius=0.1,
-        loss="convex",
-        num_threads=num_threads,
-    )
 
 
 def _mu_and_eps(n: int) -> tuple[Array, Array]:
@@ -327,37 +272,53 @@ def _grid(
     )
 
 
+def _record_grid(name: str, arguments: Callable[[int], tuple[Any, ...]], names: str, **constants: Any) -> Case:
+    """Return the grid of a bound of the last iterate for one of 100 records."""
+    ours = _named(getattr(last_iterate, name), names, num_records=100, **DESCENT, **constants)
+    return _grid(name, arguments, ours, getattr(expressions, name))
+
+
+def _aggregator_grid(name: str) -> Case:
+    ours = _named(_last_axis_is_the_round(getattr(federated, name)), "eps noise_std", **AGGREGATOR)
+    return _grid(name, _profiles, ours, getattr(expressions, name))
+
+
 CLOSED_FORMS = (
     _grid("gdp_delta", _mu_and_eps, hs.gdp_delta, expressions.gdp_delta),
     _grid(
         "gdp_epsilon",
         lambda n: (_eps_and_r(n)[1], _delta(n)),
         hs.gdp_epsilon,
-        expressions.gdp_epsilon if expressions.HAS_ROOTS else None,
+        _by_roots(expressions.gdp_epsilon),
         peer_size=10_000,
     ),
     _grid("gdp_trade_off", _mu_and_rate, hs.gdp_trade_off, expressions.gdp_trade_off),
     _grid("gdp_advantage", lambda n: _eps_and_r(n)[1:], hs.gdp_advantage, expressions.gdp_advantage),
-    _grid("fedavg_delta", _federation, _fedavg_delta, expressions.fedavg_delta),
+    _grid(
+        "fedavg_delta",
+        _federation,
+        _named(federated.fedavg_delta, AXES, eps=1.0, **FEDERATION),
+        expressions.fedavg_delta,
+    ),
     _grid(
         "fedavg_epsilon",
         _federation,
-        _fedavg_epsilon,
-        expressions.fedavg_epsilon if expressions.HAS_ROOTS else None,
+        _named(federated.fedavg_epsilon, AXES, delta=1e-5, **FEDERATION),
+        _by_roots(expressions.fedavg_epsilon),
         peer_size=10_000,
     ),
-    _grid("pnsgd_gaussian", _records, _pnsgd, expressions.pnsgd_gaussian),
-    _grid("pnsgd_gaussian_random_stop", _profiles, _pnsgd_random_stop, expressions.pnsgd_gaussian_random_stop),
-    _grid("pnsgd_laplace", _records, _pnsgd_laplace, expressions.pnsgd_laplace),
-    _grid("pnsgd_rdp", _records, _pnsgd_rdp, expressions.pnsgd_rdp),
-    _grid("fedprox_delta", _federation, _fedprox_delta, expressions.fedprox_delta),
-    _grid("trusted_aggregator", _profiles, _aggregator, expressions.trusted_aggregator),
+    _record_grid("pnsgd_gaussian", _records, "eps index noise_std", diameter=1.0),
+    _record_grid("pnsgd_gaussian_random_stop", _profiles, "eps noise_std", diameter=1.0),
+    _record_grid("pnsgd_laplace", _records, "eps index noise_scale", diameter=1.0),
+    _record_grid("pnsgd_rdp", _records, "eps index noise_std"),
     _grid(
-        "trusted_aggregator_random_stop",
-        _profiles,
-        _aggregator_random_stop,
-        expressions.trusted_aggregator_random_stop,
+        "fedprox_delta",
+        _federation,
+        _named(federated.fedprox_delta, AXES, eps=1.0, prox=2.0, **FEDERATION),
+        expressions.fedprox_delta,
     ),
+    _aggregator_grid("trusted_aggregator"),
+    _aggregator_grid("trusted_aggregator_random_stop"),
 )
 
 
@@ -368,25 +329,10 @@ def _hidden(n: int) -> tuple[Array, ...]:
     return _uniform(10, 0.0, 5.0, n), index, noise, diameter
 
 
-def _descent(noise_std: Array, diameter: Array) -> dict[str, Any]:
-    return {
-        "learning_rate": 0.5,
-        "noise_std": noise_std,
-        "lipschitz": 1.0,
-        "smoothness": 0.5,
-        "diameter": diameter,
-    }
-
-
-def _best(eps: Array, index: Array, noise_std: Array, diameter: Array, num_threads: int = 1) -> Any:
-    process = _descent(noise_std, diameter)
-    return last_iterate.best(eps, index=index, num_records=100, quick=True, **process, num_threads=num_threads).delta
-
-
-def _best_cyclic(eps: Array, index: Array, noise_std: Array, diameter: Array, num_threads: int = 1) -> Any:
-    process = _descent(noise_std, diameter)
-    when = {"index": np.minimum(index, 10), "period": 10, "rounds": 100}
-    return last_iterate.best_cyclic(eps, **when, **process, num_threads=num_threads).delta
+def _cyclic(n: int) -> tuple[Array, ...]:
+    """Return the same for a record that is used every ten rounds."""
+    eps, index, *others = _hidden(n)
+    return eps, np.minimum(index, 10), *others
 
 
 def _chain(rounds: int) -> Any:
@@ -405,12 +351,17 @@ def _chain(rounds: int) -> Any:
     return bracket.upper
 
 
+_best = _named(_delta_of(last_iterate.best), "eps index noise_std diameter", num_records=100, quick=True, **DESCENT)
+_best_cyclic = _named(
+    _delta_of(last_iterate.best_cyclic), "eps index noise_std diameter", period=10, rounds=100, **DESCENT
+)
+
 # The goals: 10 µs a cell of `best` on two threads; a second for a thousand rounds of `chain_delta`.
 HIDDEN_STATES = (
     Case("last_iterate.best, 100 steps", _hidden, _best, two_threads=partial(_best, num_threads=2), size=MILLION // 10),
     Case(
         "last_iterate.best_cyclic, period 10, 100 rounds",
-        _hidden,
+        _cyclic,
         _best_cyclic,
         two_threads=partial(_best_cyclic, num_threads=2),
         size=10,

@@ -7,9 +7,9 @@ workload by a system call that nobody else makes, for valgrind to see.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
+import runpy
 import sys
 import time
 from collections.abc import Callable
@@ -21,14 +21,8 @@ Call = Callable[[int], Any]
 
 def load(file: str) -> dict[str, Call]:
     """Return the workloads of a file."""
-    path = Path(file)
-    sys.path.append(str(path.parent))
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    workloads: dict[str, Call] = module.WORKLOADS
+    sys.path.append(str(Path(file).parent))
+    workloads: dict[str, Call] = runpy.run_path(file)["WORKLOADS"]
     return workloads
 
 

@@ -20,7 +20,6 @@ import os
 import random
 import resource
 import statistics
-import subprocess
 import sys
 import time
 import warnings
@@ -32,12 +31,12 @@ from typing import Any
 import accountants
 import numpy as np
 import ratios
+import turns
 from questions import DEPTHS, MEGABYTES, QUESTIONS, RATES, Question, exact_delta, worst_digits
 
-INSTRUCTION_SETS = ("v4", "v3")
+SETS = ("v4", "v3")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
 GRID_SECONDS = 60.0
-SHORTEST_SAMPLE = 5e-3
 OURS = accountants.HockeyStick
 OUR_ERROR = 1e-3  # the width of a bracket, relative
 WARM: dict[str, Callable[[tuple[accountants.Array, ...]], accountants.Array]] = {
@@ -49,23 +48,14 @@ Row = dict[str, Any]
 _nudges = (1e-10 * k for k in itertools.count(1))
 
 
-def timed(call: Callable[[float], Any], repeats: int) -> tuple[float, Any]:
-    """Return seconds per call and the last value."""
-    start = time.process_time()
-    for _ in range(repeats):
-        value = call(next(_nudges))
-    return (time.process_time() - start) / repeats, value
-
-
 def take_turns(calls: dict[str, Callable[[float], Any]], rounds: int) -> dict[str, Row]:
-    """Return the median, best and worst seconds and the value of each, after one call each to warm the code up."""
-    repeats = {name: max(1, round(SHORTEST_SAMPLE / timed(call, 1)[0])) for name, call in calls.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    """Return the median, best and worst seconds and the last value of each."""
     values = {}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            spent, values[name] = timed(call, repeats[name])
-            seconds[name].append(spent)
+
+    def ask(name: str) -> None:
+        values[name] = calls[name](next(_nudges))
+
+    seconds = turns.take_turns({name: partial(ask, name) for name in calls}, rounds)
     return {
         name: {"median": statistics.median(s), "best": min(s), "worst": max(s), "value": values[name]}
         for name, s in seconds.items()
@@ -107,7 +97,7 @@ def ask(key: str, peers: list[Any], rounds: int) -> Row:
     question = QUESTIONS[key]
     calls: dict[str, Callable[[float], Any]] = {}
     for peer in peers:
-        way = accountants.offers(peer, question.way)
+        way = getattr(peer, question.way, None)
         if way:
             calls[peer.name] = partial(way, accountants.CASES[key]) if key in accountants.CASES else way
     slow = [name for name in calls if question.slow and name != OURS.name]
@@ -158,13 +148,19 @@ def depths(peers: list[Any]) -> Iterator[Row]:
         yield {"eps": eps, "delta": float(exact), "errors": errors}
 
 
+def timed(call: Callable[[], Any]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
 def warm(rounds: int) -> Iterator[Row]:
     """Count warm cells per second of one mechanism at many steps: no cell has been asked before, but others near it."""
     first, *others = (accountants.warm_cells(seed) for seed in range(rounds + 1))
     for name, call in WARM.items():
         call(first)
-        seconds = statistics.median(timed(lambda _, call=call, cells=cells: call(cells), 1)[0] for cells in others)
-        yield {"rate": name, "per_second": accountants.WARM_CELLS / seconds, "goal": RATES[name]}
+        times = [timed(partial(call, cells)) for cells in others]
+        yield {"rate": name, "per_second": accountants.WARM_CELLS / statistics.median(times), "goal": RATES[name]}
 
 
 def megabytes() -> Row:
@@ -181,7 +177,7 @@ def megabytes() -> Row:
 
 def measure(rounds: int, *, slow_peers: bool) -> Iterator[Row]:
     """Yield the rows of this process."""
-    peers = accountants.present()
+    peers = [accountant for accountant in accountants.ALL if accountant.available()]
     some = peers if slow_peers else [peer for peer in peers if peer is OURS]
     for key, question in QUESTIONS.items():
         ratios.log(question.title)
@@ -194,11 +190,7 @@ def measure(rounds: int, *, slow_peers: bool) -> Iterator[Row]:
 
 def in_new_process(isa: str | None, *options: str) -> list[Row]:
     """Return what this script prints with these options and this instruction set."""
-    command = [sys.executable, __file__, *options]
-    result = subprocess.run(
-        command, env=ratios.forcing(isa) | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True
-    )
-    rows: list[Row] = json.loads(result.stdout)
+    rows = ratios.in_new_process(__file__, isa, *options, **ONE_THREAD)
     return [row | {"instruction_set": isa or "baseline"} for row in rows]
 
 
@@ -220,18 +212,13 @@ def ratio_lines(row: Row) -> Iterator[str]:
             question.title,
             isa,
             name,
-            duration(answer["median"]) + part,
+            ratios.duration(answer["median"]) + part,
             "" if name == OURS.name else ratios.ratio(answer["median"], ours),
             f"{goal:g}" if goal else "",
             "" if digits is None else f"{digits:.1f}",
             "" if memory is None else f"{memory:.0f}",
         )
         yield f"| {' | '.join(columns)} |"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds where ratios.duration would write thousands of milliseconds."""
-    return f"{seconds:.3g} s" if seconds >= 1 else ratios.duration(seconds)
 
 
 def depth_lines(rows: list[Row]) -> Iterator[str]:
@@ -285,14 +272,13 @@ def main() -> None:
         )
         json.dump(measured, sys.stdout, default=float)
         return
-    sets = [isa for isa in INSTRUCTION_SETS if ratios.available(isa)] or [None]
+    sets = ratios.instruction_sets(SETS)
     rounds = ("--rounds", str(arguments.rounds))
     rows = in_new_process(sets[0], "--process", "all", *rounds)
     for isa in sets[1:]:
         rows += in_new_process(isa, "--process", "ours", *rounds)
     rows = with_peers(rows)
-    if OURS.available():
-        rows += in_new_process(sets[0], "--process", "memory")
+    rows += in_new_process(sets[0], "--process", "memory")
     sys.stdout.write(markdown(rows) + "\n")
     if arguments.json:
         arguments.json.write_text(json.dumps({"machine": ratios.machine(), "rows": rows}, indent=1) + "\n")

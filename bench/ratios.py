@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,41 +23,30 @@ from typing import Any
 import cases
 import numpy as np
 import scipy
+from turns import take_turns
 
 import hockeystick as hs
+from hockeystick import _core
 
-INSTRUCTION_SETS = ("v4", "v3", "v2")
+SETS = ("v4", "v3", "v2")
 KERNELS = (*cases.HOCKEY_STICK, *cases.CLOSED_FORMS)
 OTHERS = (*cases.CONTRACTION, *cases.SHIFTED_INTERPOLATION, *cases.HIDDEN_STATES)
-SHORTEST_SAMPLE = 5e-3  # seconds: short calls are repeated, so that the clock does not count
 
 
 def log(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def sample(call: Callable[[], Any], repeats: int) -> float:
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - start) / repeats
-
-
 def timed(case: cases.Case, rounds: int) -> dict[str, Any]:
-    """Return the best and the median seconds per call of each library, taking turns, after one call to warm up."""
+    """Return the best and the median seconds per call of each library."""
     calls: dict[str, Callable[[], Any]] = {}
     for library in cases.LIBRARIES:
-        function, inputs = case.function(library), case.inputs(library)
+        function = case.function(library)
         if function is not None:
-            calls[library] = partial(function, *inputs)
-    repeats = {library: max(1, round(SHORTEST_SAMPLE / sample(call, 1))) for library, call in calls.items()}
-    seconds: dict[str, list[float]] = {library: [] for library in calls}
-    for _ in range(rounds):
-        for library, call in calls.items():
-            seconds[library].append(sample(call, repeats[library]))
+            calls[library] = partial(function, *case.arguments(case.cells(library)))
     return {
         library: {"best": min(times), "median": statistics.median(times), "cells": case.cells(library)}
-        for library, times in seconds.items()
+        for library, times in take_turns(calls, rounds, time.perf_counter).items()
     }
 
 
@@ -75,23 +64,18 @@ def measure(group: str, rounds: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def forcing(isa: str | None) -> dict[str, str]:
-    """Return the environment of a process that uses an instruction set, or the best one."""
-    environment = {name: value for name, value in os.environ.items() if name != "HOCKEYSTICK_ISA"}
-    return environment | ({"HOCKEYSTICK_ISA": isa} if isa else {})
+def instruction_sets(some: Sequence[str]) -> list[str | None]:
+    """Return those of some instruction sets that this machine has; where there is no choice, None."""
+    return [isa for isa in some if isa in _core.instruction_sets().split(", ")] or [None]
 
 
-def available(isa: str) -> bool:
-    """Return whether this machine has the instruction set: otherwise the import fails."""
-    command = [sys.executable, "-c", "import hockeystick"]
-    return subprocess.run(command, env=forcing(isa), capture_output=True, check=False).returncode == 0
-
-
-def measure_in_new_process(group: str, rounds: int, isa: str | None = None) -> list[dict[str, Any]]:
-    """Return the rows of a group, measured by this script in a process of its own."""
-    command = [sys.executable, __file__, "--rounds", str(rounds), "--group", group]
-    result = subprocess.run(command, env=forcing(isa), stdout=subprocess.PIPE, text=True, check=True)
-    rows: list[dict[str, Any]] = json.loads(result.stdout)
+def in_new_process(script: str, isa: str | None, *options: str, **more: str) -> list[dict[str, Any]]:
+    """Return the rows that a script prints in a process of its own, which uses an instruction set, or the best one."""
+    environment = {name: value for name, value in os.environ.items() if name != "HOCKEYSTICK_ISA"} | more
+    forced = {"HOCKEYSTICK_ISA": isa} if isa else {}
+    command = [sys.executable, script, *options]
+    done = subprocess.run(command, env=environment | forced, stdout=subprocess.PIPE, text=True, check=True)
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
 
 
@@ -103,7 +87,7 @@ def duration(seconds: float | None) -> str:
     """Return a time with three digits in the unit that suits it."""
     if seconds is None:
         return ""
-    for unit, size in (("ms", 1e-3), ("µs", 1e-6)):
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
@@ -158,10 +142,9 @@ def main() -> None:
     if arguments.group:
         json.dump(list(measure(arguments.group, arguments.rounds)), sys.stdout)
         return
-    sets: list[str | None] = [isa for isa in INSTRUCTION_SETS if available(isa)]
-    sets = sets or [None]  # no choice where this is not x86-64
-    rows = [row for isa in sets for row in measure_in_new_process("kernels", arguments.rounds, isa)]
-    rows += measure_in_new_process("others", arguments.rounds)
+    options = ("--rounds", str(arguments.rounds), "--group")
+    rows = [row for isa in instruction_sets(SETS) for row in in_new_process(__file__, isa, *options, "kernels")]
+    rows += in_new_process(__file__, None, *options, "others")
     sys.stdout.write(markdown(rows) + "\n")
     if arguments.json:
         arguments.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")

@@ -23,6 +23,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from turns import take_turns
 
 from hockeystick import simulate
 from hockeystick.simulate.kernels import kernel, losses
@@ -43,9 +44,11 @@ FULL_PROBLEM = simulate.synthetic("logistic", sizes=[FULL_SIZE] * FULL_CLIENTS, 
 FULL_ALGORITHM = simulate.NoisyFedAvg(
     learning_rate=RATE, local_steps=LOCAL, clip_norm=1.0, noise_std=NOISE, clipping="record"
 )
-START = (
-    "from hockeystick import simulate; simulate.run({algorithm}, simulate.Problem('linear', [[1.0]]), rounds=2, seed=1)"
-)
+START = """
+from hockeystick import simulate
+algorithm = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0)
+simulate.run(algorithm, simulate.Problem("linear", [[1.0]]), rounds=2, seed=1)
+"""
 
 
 def ours(rounds: int, threads: int = 1) -> None:
@@ -138,16 +141,9 @@ def torch_loop(rounds: int) -> None:
 
 
 def best(calls: dict[str, tuple[Callable[[int], Any], int, int]], repeats: int) -> dict[str, float]:
-    """Return the least seconds of processor time per local step of each, taking turns, after one round to warm up."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for call, _, _ in calls.values():
-        call(1)
-    for _ in range(repeats):
-        for name, (call, rounds, steps) in calls.items():
-            start = time.process_time()  # all run on one thread; the machine may be shared
-            call(rounds)
-            seconds[name].append((time.process_time() - start) / (rounds * steps))
-    return {name: min(times) for name, times in seconds.items()}
+    """Return the least seconds of processor time per local step of each: all run on one thread; the machine may be shared."""
+    times = take_turns({name: partial(call, rounds) for name, (call, rounds, _) in calls.items()}, repeats)
+    return {name: min(times[name]) / (rounds * steps) for name, (_, rounds, steps) in calls.items()}
 
 
 def contenders() -> dict[str, tuple[Callable[[int], Any], int, int]]:
@@ -170,15 +166,12 @@ def contenders() -> dict[str, tuple[Callable[[int], Any], int, int]]:
 
 def runs_in_parallel(repeats: int) -> float:
     """Return the speed-up of two threads over one for 2000 independent runs."""
-    times = []
-    for threads in (1, 2):
-        each = []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            simulate.run(ALGORITHM, PROBLEM, rounds=1, seed=1, num_runs=2000, num_threads=threads)
-            each.append(time.perf_counter() - start)
-        times.append(min(each))
-    return times[0] / times[1]
+    calls = {
+        threads: partial(simulate.run, ALGORITHM, PROBLEM, rounds=1, seed=1, num_runs=2000, num_threads=threads)
+        for threads in (1, 2)
+    }
+    times = take_turns(calls, repeats, time.perf_counter)
+    return min(times[1]) / min(times[2])
 
 
 @numba.njit(fastmath={"contract"}, error_model="numpy")
@@ -229,10 +222,8 @@ def chains() -> float:
 
 def second_start() -> float:
     """Return the seconds of a new process that imports the simulator and runs, with the machine code on disk."""
-    algorithm = "simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0)"
-    code = START.format(algorithm=algorithm)
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", START], check=True)
     return time.perf_counter() - start
 
 

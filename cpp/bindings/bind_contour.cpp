@@ -1,5 +1,4 @@
 #include <hockeystick/contour/contour.hpp>
-#include <hockeystick/cumulant/sampled_gaussian.hpp>
 
 #include "active_kernels.hpp"
 #include "bind.hpp"
@@ -34,10 +33,9 @@ py::object contour_bracket(const steps::Counted& entries, bool forward, bool for
     });
     if (!r.usable) return py::none();
     return py::dict(py::arg("lower") = r.lower, py::arg("upper") = r.upper, py::arg("log_lower") = r.log_lower,
-                    py::arg("log_upper") = r.log_upper, py::arg("alias") = r.alias,
-                    py::arg("truncation") = r.truncation, py::arg("rounding") = r.rounding,
-                    py::arg("smoothing") = r.smoothing, py::arg("missing") = r.missing, py::arg("nodes") = r.nodes,
-                    py::arg("slices") = r.slices, py::arg("tilt") = r.tilt, py::arg("tried") = tried(log));
+                    py::arg("log_upper") = r.log_upper, py::arg("smoothing") = r.smoothing,
+                    py::arg("missing") = r.missing, py::arg("nodes") = r.nodes, py::arg("slices") = r.slices,
+                    py::arg("tried") = tried(log));
 }
 
 using NodeRow = std::tuple<double, double, double, double>;
@@ -76,14 +74,6 @@ void bind_contour(door::Module& m) {
             return contour_bracket(entries, forward, for_epsilon, value, active::kernels().contour);
         },
         py::arg("ledger"), py::arg("forward"), py::arg("for_epsilon"), py::arg("value"));
-    m.def(
-        "sampled_gaussian_nodes",
-        [](double sigma, double rate, bool forward, double c, double h, std::size_t nodes) {
-            return nodes_of(
-                hs::cumulant::SampledGaussianCumulant(sigma, rate, forward, 26.0, active::kernels().contour), c, h,
-                nodes);
-        },
-        py::arg("sigma"), py::arg("rate"), py::arg("forward"), py::arg("c"), py::arg("h"), py::arg("nodes"));
     m.def(
         "pair_nodes",
         [](const steps::Held& pair, bool forward, double cutoff, double c, double h, std::size_t nodes) {

@@ -1,10 +1,8 @@
 // Pairs (mechanism/pair.hpp) for Python: their queries, and a function that makes each of them.
-#include <hockeystick/allocation/random_allocation.hpp>
 #include <hockeystick/loss/one_step.hpp>
 #include <hockeystick/mechanism/registry.hpp>
 
 #include "bind.hpp"
-#include "grid.hpp"
 #include "steps.hpp"
 
 namespace {
@@ -47,25 +45,10 @@ std::tuple<double, double, double, double, double> masses(const Pair& pair, bool
     return {m.p_below, m.p_above, m.q_below, m.q_above, loss->p_infinite()};
 }
 
-std::pair<double, double> support(const Pair& pair, bool forward) {
-    const hs::loss::Loss loss = pair.loss(steps::direction_of(forward));
-    return {loss->lowest(), loss->highest()};
-}
-
-// The pair that dominates (`upper`) or is dominated by a random allocation to one of several steps.
-Held random_allocation(double shift, std::int64_t num_steps, bool upper) {
-    hs::allocation::AllocationPairs pairs;
-    grid::run_in_worker([&](const std::atomic<bool>& stop) {
-        pairs = hs::allocation::random_allocation_pairs(shift, num_steps, upper, &stop);
-    });
-    return std::make_shared<mechanism::DiscretePairs>(std::move(pairs.removed), std::move(pairs.added));
-}
-
 void bind_queries(door::Class<Pair, Held>& pair) {
     pair.def("one_step", bracket, py::arg("forward"), py::arg("for_epsilon"), py::arg("value"))
         .def("limits", limits, py::arg("forward"))
         .def("masses", masses, py::arg("forward"), py::arg("eps"))
-        .def("support", support, py::arg("forward"))
         .def(
             "delta",
             [](const Pair& self, bool forward, double eps) {
@@ -160,7 +143,6 @@ void bind_sampled(door::Module& m) {
         "fixed_size_sampled",
         [](const Held& base, double rate) -> Held { return std::make_shared<mechanism::FixedSizeSampled>(base, rate); },
         py::arg("pair").none(false), py::arg("rate"));
-    m.def("random_allocation", random_allocation, py::arg("shift"), py::arg("num_steps"), py::arg("upper"));
 }
 
 }  // namespace

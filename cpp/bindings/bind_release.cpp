@@ -142,11 +142,6 @@ std::tuple<double, double, double> enclosed_quotient(const Vector& x, const Vect
     return {quotient.hi, quotient.lo, quotient.error};
 }
 
-std::tuple<Vector, Vector, double> drawn_copies(double draws, double dataset_size, bool upper) {
-    release::Copies copies = release::drawn_copies(draws, dataset_size, steps::end_of(upper));
-    return {std::move(copies.numbers), std::move(copies.shares), copies.any};
-}
-
 void bind_samples(door::Module& m) {
     m.def(
         "as_one",
@@ -255,7 +250,6 @@ void bind_release(door::Module& m) {
         py::arg("noise_multiplier"), py::arg("sensitivities"), py::arg("probabilities"), py::arg("upper"));
     m.def("shuffled", shuffled, py::arg("epsilon0"), py::arg("num_users"), py::arg("randomized_response"));
     m.def("merge_discrete", merge_discrete, py::arg("steps"), py::arg("forward"), py::arg("upper"));
-    m.def("drawn_copies", drawn_copies, py::arg("draws"), py::arg("dataset_size"), py::arg("upper"));
     m.def("privacy_profile", privacy_profile, py::arg("epsilons"), py::arg("remove"), py::arg("add"), py::arg("upper"));
     m.def("enclosed_quotient", enclosed_quotient, py::arg("x"), py::arg("y"));
     m.def("normalised", release::normalised, py::arg("law"));

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include <pybind11/complex.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

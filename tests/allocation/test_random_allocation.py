@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 
@@ -15,8 +14,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import hockeystick as hs
-from enumeration import directions, encloses, hockey_stick, normal_law
-from hockeystick import _core
+from enumeration import allocated_delta, directions, encloses, hockey_stick, normal_law
 
 
 def epoch(noise, num_steps, num_selected=1):
@@ -130,15 +128,8 @@ def by_sum(noise, num_steps, num_selected, eps):
     r, points = 1 / noise, {2: 1_001, 3: 161, 4: 61}[num_steps]
     x, law = normal_law(-7.5, 7.5 + r, points)
     single = np.exp(r * x - r * r / 2)
-    subsets = list(itertools.combinations(range(num_steps), num_selected))
-    ratio = sum(
-        functools.reduce(np.multiply.outer, [single if i in subset else np.ones(points) for i in range(num_steps)])
-        for subset in subsets
-    ) / len(subsets)
-    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
-    return tuple(
-        float(np.sum(weight * np.maximum(excess, 0))) for excess in (ratio - math.exp(eps), 1 - math.exp(eps) * ratio)
-    )
+    ratios = ((single, np.ones(points)), (np.ones(points), single))
+    return tuple(allocated_delta(law, *both, num_steps, num_selected, eps) for both in ratios)
 
 
 def cases(reference, noises, subsets, *shares):
@@ -289,12 +280,14 @@ def test_two_epochs_agree_with_an_integral():
     noise, num_steps, eps = 1.0, 20, 0.8
     found = directions(epoch(noise, num_steps), eps, 2)[0]
     for upper in (True, False):
-        size, *rest = _core.random_allocation(1 / noise, num_steps, upper).parameters
-        p, q = np.split(np.array(rest), 4)[:2]
+        ((pair, _),) = epoch(noise, num_steps)._pairs("add_or_remove", upper=upper)
+        size, *masses = (
+            pair.parameters
+        )  # of P and Q where the record is removed, then where it is added, then of what is allocated
+        p, q = np.split(np.array(masses[: 2 * int(size)]), 2)
         p, q = p[q > 0], q[q > 0]
         ratio = np.outer(p, p) - math.exp(eps) * np.outer(q, q)
         delta = float(np.sum(np.maximum(ratio, 0)))
-        assert size == len(rest) / 4
         if upper:
             assert delta <= found.upper <= delta * 1.01
         else:

@@ -11,20 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from enumeration import bracket, directions, encloses, normal_law
+from enumeration import allocated_delta, bracket, directions, encloses, normal_law
 
 replaced = functools.partial(bracket, adjacency="replace")
-
-
-def by_sum(ratios, others, law, num_steps, eps):
-    """Return delta of one of t steps of these ratios to the noise alone, by a sum over all outputs."""
-
-    def mean(ratio):
-        axes = [ratio.reshape([-1 if j == i else 1 for j in range(num_steps)]) for i in range(num_steps)]
-        return sum(axes) / num_steps
-
-    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
-    return float(np.sum(weight * np.maximum(mean(ratios) - math.exp(eps) * mean(others), 0)))
 
 
 @pytest.mark.share(4, by_day=2)
@@ -36,7 +25,7 @@ def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
     x, law = normal_law(-(7.5 + r), 7.5 + r, {1: 20_001, 2: 2_001, 3: 241}[num_steps])
     ratio, other = np.exp(r * x - r * r / 2), np.exp(-r * x - r * r / 2)
     for eps in (0.0, 0.2 * r, 0.7 * r, 1.5 * r, 3.0 * r):
-        truth = by_sum(ratio, other, law, num_steps, eps)
+        truth = allocated_delta(law, ratio, other, num_steps, 1, eps)
         found = replaced(hs.RandomAllocation(hs.Gaussian(noise), num_steps), eps)
         error = 1e-2 if num_steps == 3 else 1e-4
         encloses(found, truth, slack=error)
@@ -79,7 +68,7 @@ def laplace_by_sum(r, num_steps, eps):
     laws = [
         np.concatenate([below(edges[:1] - m), np.diff(below(edges - m)), 1 - below(edges[-1:] - m)]) for m in (0, r, -r)
     ]
-    return by_sum(laws[1] / laws[0], laws[2] / laws[0], laws[0], num_steps, eps)
+    return allocated_delta(laws[0], laws[1] / laws[0], laws[2] / laws[0], num_steps, 1, eps)
 
 
 @settings(max_examples=40)
@@ -126,20 +115,9 @@ def test_subsets_by_brute_force(noise, num_steps, num_selected):
     """Opposite contributions at uniform subsets of the steps stay between the ends."""
     r = 1 / noise
     x, law = normal_law(-(7.0 + r), 7.0 + r, {3: 161, 4: 51}[num_steps])
-    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
-
-    def mean(single):
-        polynomials = [np.ones([1] * num_steps)] + [np.zeros([1] * num_steps)] * num_selected
-        for i in range(num_steps):
-            ratio = single.reshape([-1 if j == i else 1 for j in range(num_steps)])
-            polynomials = [1 + 0 * ratio] + [
-                polynomials[j] + polynomials[j - 1] * ratio for j in range(1, num_selected + 1)
-            ]
-        return polynomials[num_selected] / math.comb(num_steps, num_selected)
-
-    ratio, other = mean(np.exp(r * x - r * r / 2)), mean(np.exp(-r * x - r * r / 2))
+    ratio, other = np.exp(r * x - r * r / 2), np.exp(-r * x - r * r / 2)
     for eps in (0.0, 0.5 * r, 2.0 * r):
-        truth = float(np.sum(weight * np.maximum(ratio - math.exp(eps) * other, 0)))
+        truth = allocated_delta(law, ratio, other, num_steps, num_selected, eps)
         found = replaced(hs.RandomAllocation(hs.Gaussian(noise), num_steps, num_selected), eps)
         encloses(found, truth, slack=2e-2)
 

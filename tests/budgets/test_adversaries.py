@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from finite_laws import hockey_stick, renyi
+from enumeration import hockey_stick, renyi
 
 BINS = np.array([-np.inf, -0.6, 0.3, 1.2, np.inf])
 DISCRETE = [

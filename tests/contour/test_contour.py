@@ -14,43 +14,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import high_precision
 import hockeystick as hs
 import pairs
 import tables
-from hockeystick import _core
+from loss_pieces import DIGITS, EXTENDED, mixture_law
+from pairs import sampled_gaussians
 
 ROOT = Path(__file__).parents[2]
 
 
-def sampled(sigma, rate, steps):
-    """Return the ledger of equal sampled steps."""
-    return [("gaussian", [1.0 / sigma], rate, float(steps))]
-
-
-EXTENDED = np.longdouble  # 64 bits and more on most machines
-DIGITS = 200 * float(np.finfo(EXTENDED).eps)
-
-
-def moment(sigma, rate, forward, s):
-    """Return E_Q[(dP/dQ)^p], p = s + 1 (remove) or -s (add), by the trapezoid rule in extended precision."""
-    power = (s + 1 if forward else -s) + EXTENDED(0)
-    centre = max(power.real, 1) if forward else power.real
-    low, high = min(-13 * sigma, centre - 13 * sigma), max(13 * sigma, centre + 13 * sigma)
-    shift = min(12 * sigma, 3 * sigma**2)  # the error is e^{shift^2/2 sigma^2 + omega shift/sigma^2 - 2 pi shift/step}
-    step = 2 * math.pi / ((shift / 2 + abs(complex(s).imag)) / sigma**2 + 80 / shift)
-    x = low + EXTENDED(step) * np.arange(int((high - low) / step) + 1)
-    exact, variance = EXTENDED(rate), EXTENDED(sigma) ** 2
-    loss = np.log((1 - exact) + exact * np.exp((2 * x - 1) / (2 * variance)))
-    total = np.exp(power * loss - x * x / (2 * variance)).sum()
-    return total * EXTENDED(step) / np.sqrt(8 * np.arctan(EXTENDED(1)) * variance)
+def law_of(sigma, rate, forward, c):
+    """Return the law of losses of one sampled step, for moments up to a tilt."""
+    return mixture_law(rate, [1 / EXTENDED(sigma)], [1], forward, tilt=abs(c) + 1)
 
 
 def assert_nodes_are_right(rows, case, h, nodes, most=5e-12):
     """Check log phi at some nodes, within the errors that they state."""
-    *law, c = case
-    at_tilt = moment(*law, EXTENDED(c))
+    law, c = law_of(*case), EXTENDED(case[-1])
+    at_tilt = law.moment(c)
     for k in nodes:
-        ratio = moment(*law, EXTENDED(c) + 1j * (k * EXTENDED(h))) / at_tilt
+        ratio = law.moment(c + 1j * (k * EXTENDED(h))) / at_tilt
         log_abs, phase, error, _ = rows[k]
         computed = np.exp(EXTENDED(log_abs) + 1j * EXTENDED(phase))
         assert abs(computed - ratio) <= (error + 1e-15) * max(abs(ratio), abs(computed)) + DIGITS
@@ -75,8 +59,8 @@ def test_moments_and_nodes_are_right_within_their_own_errors(sigma, rate, forwar
     """Log M(c) and log phi at the nodes; the errors they state are honest and small."""
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
     h = 0.5 / spread
-    (value, error), rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, 24)  # to where phi is small
-    assert abs(np.log(moment(sigma, rate, forward, EXTENDED(c))) - value) <= error + DIGITS
+    (value, error), rows = pairs.sampled_gaussian_nodes(sigma, rate, forward, c, h, 24)  # to where phi is small
+    assert abs(np.log(law_of(sigma, rate, forward, c).moment(EXTENDED(c))) - value) <= error + DIGITS
     assert error <= 1e-12 * (1 + abs(value))
     assert_nodes_are_right(rows, (sigma, rate, forward, c), h, (1, 3, 8, 16, 24))
 
@@ -89,7 +73,7 @@ def test_sampled_gaussians_agree_with_their_references():
     answered = sharp = 0
     for row, high in zip(zip(*REFERENCES.arguments, strict=True), REFERENCES.high, strict=True):
         sigma, rate, steps, remove, eps = row
-        found = pairs.contour_bracket(sampled(sigma, rate, steps), bool(remove), False, eps)
+        found = pairs.contour_bracket(sampled_gaussians(sigma, rate, steps), bool(remove), False, eps)
         if found is None:
             continue
         slack = (1e-11 if steps == 2 else 4e-16) * abs(high)  # of two steps' reference; of the value read as a double
@@ -124,7 +108,7 @@ def test_ledgers_of_several_mechanisms_agree_with_their_references():
 def test_decay_bounds_the_characteristic_function_from_there_on(sigma, rate, forward, c):
     """log_decay(omega) >= log |phi(omega')| for omega' >= omega, falls, and is not trivial."""
     spread = math.sqrt(math.log1p(rate**2 * math.expm1(min(1 / sigma**2, 30))))
-    _, rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, 0.25 / spread, 60)
+    _, rows = pairs.sampled_gaussian_nodes(sigma, rate, forward, c, 0.25 / spread, 60)
     log_abs, _, errors, decay = np.array(rows).T
     known = np.where(errors < 0.1, log_abs - errors, -np.inf)
     later = np.maximum.accumulate(known[::-1])[::-1]
@@ -157,9 +141,8 @@ def test_one_minus_delta_is_relatively_accurate(shift, steps, below):
     mu = shift * math.sqrt(steps)
     eps = max(mu * mu / 2 - below * mu, 0.0)
     found = pairs.contour_bracket([("gaussian", [shift], 1.0, float(steps))], True, False, eps)
+    complement = high_precision.theta_complement(eps, mu)
     with mpmath.workdps(40):
-        m, e = mpmath.mpf(mu), mpmath.mpf(eps)
-        complement = mpmath.ncdf(e / m - m / 2) + mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
         lower, upper = -mpmath.expm1(found["log_upper"]), -mpmath.expm1(found["log_lower"])
         slack = 1e-13 * (1 + mu * below)
         assert lower * (1 - slack) <= complement <= upper * (1 + slack)
@@ -175,7 +158,7 @@ def test_one_minus_delta_is_relatively_accurate(shift, steps, below):
 )
 def test_epsilon_and_delta_are_each_others_inverse(log_sigma, log_rate, steps, log_delta, forward):
     """The delta bracket at the epsilon bracket's ends straddles delta."""
-    ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
+    ledger = sampled_gaussians(math.exp(log_sigma), math.exp(log_rate), steps)
     delta = math.exp(log_delta)
     found = pairs.contour_bracket(ledger, forward, True, delta)
     if found is None:
@@ -197,7 +180,7 @@ def test_epsilon_and_delta_are_each_others_inverse(log_sigma, log_rate, steps, l
 )
 def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps, log_delta, forward):
     """Two engines with nothing in common but the mathematics cannot contradict each other."""
-    ledger = sampled(math.exp(log_sigma), math.exp(log_rate), steps)
+    ledger = sampled_gaussians(math.exp(log_sigma), math.exp(log_rate), steps)
     delta = math.exp(log_delta)
     one = pairs.contour_bracket(ledger, forward, True, delta)
     if one is None:
@@ -213,7 +196,7 @@ def test_brackets_overlap_those_of_discretised_losses(log_sigma, log_rate, steps
 )
 def test_few_steps_with_rare_samples_are_sharp(sigma, rate, steps):
     """One large loss against a narrow bulk: epsilon to 1e-6 without smoothing, inside the bracket of discretised losses."""
-    ledger = sampled(sigma, rate, steps)
+    ledger = sampled_gaussians(sigma, rate, steps)
     found = pairs.contour_bracket(ledger, True, True, 1e-5)
     assert found["smoothing"] == 0.0
     assert found["nodes"] <= 4100
@@ -225,8 +208,8 @@ def test_few_steps_with_rare_samples_are_sharp(sigma, rate, steps):
 
 def test_steps_may_be_split_among_entries():
     """K adds: 700 and 300 steps are 1000."""
-    one = pairs.contour_bracket(sampled(1.0, 0.01, 1000), True, True, 1e-6)
-    two = pairs.contour_bracket(sampled(1.0, 0.01, 700) + sampled(1.0, 0.01, 300), True, True, 1e-6)
+    one = pairs.contour_bracket(sampled_gaussians(1.0, 0.01, 1000), True, True, 1e-6)
+    two = pairs.contour_bracket(sampled_gaussians(1.0, 0.01, 700) + sampled_gaussians(1.0, 0.01, 300), True, True, 1e-6)
     assert one["lower"] <= two["upper"]
     assert two["lower"] <= one["upper"]
     assert two["upper"] - two["lower"] <= 1e-9
@@ -244,7 +227,7 @@ def test_laplace_steps_count_beside_gaussian_ones():
 
 def test_large_losses_that_never_happen_do_no_harm():
     """At sigma = 10, q = 1e-4, E e^{2000 L} is made at 200 sigma; the cut leaves that out, and the Gaussian limit is near."""
-    found = pairs.contour_bracket(sampled(10.0, 1e-4, 1000), True, True, 1e-12)
+    found = pairs.contour_bracket(sampled_gaussians(10.0, 1e-4, 1000), True, True, 1e-12)
     limit = float(hs.gaussian_epsilon(math.sqrt(1000 * math.expm1(0.01)) * 1e-4, 1e-12))
     assert found["upper"] == pytest.approx(limit, rel=0.05)
     assert found["missing"] < 1e-12
@@ -262,10 +245,10 @@ def test_what_has_no_cumulant_here_is_left_to_others():
 @pytest.mark.parametrize(
     ("ledger", "names"),
     [
-        (sampled(1.0, 0.01, 1000), ["line"]),
-        (sampled(1.0, 0.01, 10), ["line", "slices"]),
+        (sampled_gaussians(1.0, 0.01, 1000), ["line"]),
+        (sampled_gaussians(1.0, 0.01, 10), ["line", "slices"]),
         ([("laplace", [2.0], 1.0, 2.0)], ["line", "slightly smoothed line", "smoothed line"]),
-        (sampled(1.0, 1e-4, 1), ["line", "slices"]),
+        (sampled_gaussians(1.0, 1e-4, 1), ["line", "slices"]),
     ],
     ids=["usual", "few steps with rare samples", "atoms", "one rare step"],
 )
@@ -282,7 +265,7 @@ def test_strategies_are_tried_in_order(ledger, names):
 def test_many_nodes_are_right_within_their_own_errors(forward):
     """Where nodes are many an FFT sums them: log phi within the errors it states, which are small."""
     sigma, rate, c, h, count = 0.7, 0.01, 3.0, 0.05, 6000
-    _, rows = _core.sampled_gaussian_nodes(sigma, rate, forward, c, h, count)
+    _, rows = pairs.sampled_gaussian_nodes(sigma, rate, forward, c, h, count)
     assert_nodes_are_right(rows, (sigma, rate, forward, c), h, (1, 2, 777, 2500, count), most=1e-11)
 
 
@@ -293,7 +276,7 @@ def test_deltas_that_leave_the_doubles_ask_for_no_endless_cut():
         (240.0, 6e-29, 31404.0, 4e13),
         (13000.0, 3e-22, 3e5, 5e-8),
     ):
-        found = pairs.contour_bracket(sampled(sigma, rate, steps), True, False, eps)
+        found = pairs.contour_bracket(sampled_gaussians(sigma, rate, steps), True, False, eps)
         assert found is None or 0 <= found["lower"] <= found["upper"] <= 1e-20
 
 

@@ -101,7 +101,7 @@ def three_steps(sigma, rate, eps):
 
 def bracket(sigma, rate, steps, eps=None, delta=None):
     """Return what the contour of removing a record says of delta or of epsilon."""
-    ledger = [("gaussian", [1.0 / sigma], rate, float(steps))]
+    ledger = pairs.sampled_gaussians(sigma, rate, steps)
     return pairs.contour_bracket(ledger, True, delta is not None, eps if delta is None else delta)
 
 
@@ -213,7 +213,7 @@ def test_most_of_these_are_asked_in_slices():
 @functools.cache
 def sharp(sigma, rate, steps, eps):
     """Return the bracket of a line without slices: of two entries that differ by nothing, a ledger of which has none."""
-    ledger = [("gaussian", [1.0 / sigma], rate, steps - 1.0), ("gaussian", [1.0 / sigma], rate, 1.0)]
+    ledger = pairs.sampled_gaussians(sigma, rate, steps - 1) + pairs.sampled_gaussians(sigma, rate, 1)
     return pairs.contour_bracket(ledger, True, False, eps)
 
 

@@ -7,8 +7,8 @@ import math
 import mpmath as mp
 import pytest
 
+import high_precision
 import pairs
-from hockeystick import _core
 
 
 def laplace_add_delta(shift, rate, eps):
@@ -28,7 +28,7 @@ def test_delta_just_below_the_largest_loss_of_laplace_noise(shift, rate, below):
         top = -mp.log(1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(-mp.mpf(shift)))
         eps = float(top) - below
         truth = laplace_add_delta(shift, rate, eps)
-        one = pairs.one_step_bracket("laplace", [shift], rate, False, False, eps)
+        one = pairs.pair("laplace", [shift], rate).one_step(False, False, eps)
         grid = pairs.pld_bracket([("laplace", [shift], rate, 1.0)], False, False, eps, 0.0, 1e-3)
         assert one[0] <= truth <= one[1]
         assert grid[0] <= truth <= grid[1]
@@ -42,16 +42,14 @@ def test_a_loss_that_is_nearly_certain_is_not_lowered():
     )
     with mp.workdps(40):
         certain = -mp.log1p(-mp.mpf(rate)) * steps
-        rest = mp.findroot(
-            lambda e: mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mu / 2 - e / mu) - mp.mpf(10) ** -5, 1.1
-        )
+        rest = mp.findroot(lambda e: high_precision.theta(e, mu) - mp.mpf(10) ** -5, 1.1)
         assert found[0] <= certain + rest <= found[1]
 
 
 @pytest.mark.parametrize("rate", [1 - 1e-6, 1 - 1e-9, 1 - 1e-12])
 def test_moments_of_an_added_record_keep_their_digits(rate):
     """E (1 + z)^-2 at sigma = 0.2, which is ruled by losses close to -log(1 - q); their error was 1e5 times the stated one."""
-    (value, error), _ = _core.sampled_gaussian_nodes(0.2, rate, False, 2.0, 1.0, 0)
+    (value, error), _ = pairs.sampled_gaussian_nodes(0.2, rate, False, 2.0, 1.0, 0)
     with mp.workdps(40):
         sigma, odds = mp.mpf(0.2), mp.mpf(rate)
         inner = lambda x: 1 - odds + odds * mp.exp((2 * x - 1) / (2 * sigma**2))
@@ -68,13 +66,13 @@ def test_a_removed_rare_record_near_the_largest_loss():
     with mp.workdps(40):
         loss = mp.log1p(mp.expm1(mp.mpf(eps)) / mp.mpf(rate))
         truth = -mp.mpf(rate) * mp.expm1((loss - mp.mpf(shift)) / 2)
-    lower, upper = pairs.one_step_bracket("laplace", [shift], rate, True, False, eps)
+    lower, upper = pairs.pair("laplace", [shift], rate).one_step(True, False, eps)
     assert lower <= truth <= upper
 
 
 def test_decay_is_not_rounded_to_nothing():
     """Far out |phi| of nearly unsampled Gaussian losses is e^{-omega^2/2 sigma^2}, which the bound may not undercut."""
     sigma, h = 27.89004075115846, 128.25433904129966
-    _, rows = _core.sampled_gaussian_nodes(sigma, 0.9999999942127152, False, -0.3601468848511239, h, 2)
+    _, rows = pairs.sampled_gaussian_nodes(sigma, 0.9999999942127152, False, -0.3601468848511239, h, 2)
     assert rows[2][3] >= -((2 * h) ** 2) / (2 * sigma**2) * (1 + 1e-6)
     assert math.isfinite(rows[2][3])

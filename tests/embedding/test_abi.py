@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import processes
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +33,8 @@ def code() -> str:
 
 def functions() -> list[str]:
     """Return the prototypes, without the names of their arguments, which no binary has."""
-    found = re.findall(r"HS_API ([^;]+);", code())
-    return sorted(re.sub(r" ?\b(?!void|double|size_t|int32_t|const|hs_\w+)\w+(?=[,)])", "", each) for each in found)
+    found = compiled.prototypes(HEADER)
+    return sorted(f"{result} {name}({', '.join(types)})" for name, (result, types) in found.items())
 
 
 def constants() -> list[str]:

@@ -4,78 +4,52 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
+import compiled
 import effort
 import hockeystick as hs
-import processes
+from compiled import CMAKE, needs_cmake, run
 
 ROOT = Path(__file__).parents[2]
 PROJECTS = ROOT / "examples" / "embedding"
-PACKAGE = Path(hs.get_include()).parent
-POCKETFFT = PACKAGE / "include" / "hockeystick" / "pocketfft"
-LIBRARIES = [*PACKAGE.glob("lib/libhockeystick_c.*[0-9]*")]
-CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
+POCKETFFT = compiled.FOLDER / "include" / "hockeystick" / "pocketfft"
+LIBRARIES = [*compiled.FOLDER.glob("lib/libhockeystick_c.*[0-9]*")]
 
 pytestmark = pytest.mark.slow
-needs_cmake = pytest.mark.skipif(
-    CMAKE is None or not (shutil.which("c++") or os.environ.get("CXX")), reason="no CMake or no C++ compiler"
-)
 needs_library = pytest.mark.skipif(not LIBRARIES, reason="the C library is not installed as a shared object")
 
 
-def run(*command, **options):
-    """Run a command and return what it printed."""
-    return processes.run([str(part) for part in command], limit=900, **options).stdout
+def check_printed(line):
+    """Check a bracket that a program prints: Python's accountant has the same epsilon."""
+    compiled.check_bracket(line, compiled.sampled_training().compose(hs.Laplace(20.0)).epsilon_bracket(1e-5))
 
 
-def check_bracket(line):
-    """Python's accountant has the same epsilon: both ends are certified, so each upper end is above each lower end."""
-    training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.01), 1000).compose(hs.Laplace(20.0))
-    ours, (lower, upper) = training.epsilon_bracket(1e-5), map(float, line.split())
-    assert ours.lower <= upper <= ours.upper * (1 + 1e-3)
-    assert lower <= ours.upper
-
-
-def build(name, folder, *options):
-    """Build a project, run its program, install it, and return the names of the files that it installs."""
+def check_project(name, folder, *options, whole=effort.NIGHT):
+    """Check that a project, as configured, has its program; of the whole, that this builds, runs, and is all that is installed."""
     prefix = folder / "prefix"
-    options = [
-        f"-DCMAKE_BUILD_TYPE={effort.BUILD_TYPE}",
-        "-DHOCKEYSTICK_LEVELS=native",
-        f"-DCMAKE_INSTALL_PREFIX={prefix}",
-        *options,
-    ]
-    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options)
-    run(CMAKE, "--build", folder, "--target", "training")
-    run(CMAKE, "--install", folder)
-    check_bracket(run(prefix / "bin" / "training"))
-    return {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if path.is_file()}
-
-
-def configure(name, folder, *options):
-    """Configure a project, and check that it has its program, which by day `test_add_subdirectory` alone builds."""
-    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options)
+    options = [*options, f"-DCMAKE_BUILD_TYPE={effort.BUILD_TYPE}", f"-DCMAKE_INSTALL_PREFIX={prefix}"]
+    run(CMAKE, "-S", PROJECTS / name, "-B", folder, *options, "-DHOCKEYSTICK_LEVELS=native")
     assert "training" in run(CMAKE, "--build", folder, "--target", "help")
+    if whole:
+        run(CMAKE, "--build", folder, "--target", "training")
+        run(CMAKE, "--install", folder)
+        check_printed(run(prefix / "bin" / "training"))
+        assert [path for path in prefix.rglob("*") if path.is_file()] == [prefix / "bin" / "training"]
 
 
 @needs_cmake
 def test_find_package(tmp_path):
     """The example finds the installed package, against which test_embed builds another program, and at night is built."""
-    found = f"-Dhockeystick_DIR={hs.get_cmake_dir()}"
-    if not effort.NIGHT:
-        configure("find_package", tmp_path, found)
-        return
-    assert build("find_package", tmp_path, found) == {"bin/training"}
+    check_project("find_package", tmp_path, f"-Dhockeystick_DIR={hs.get_cmake_dir()}")
 
 
 @needs_cmake
 def test_add_subdirectory(tmp_path):
-    """A clone inside a project builds without Python, and installs nothing of its own."""
-    assert build("add_subdirectory", tmp_path, f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}") == {"bin/training"}
+    """A clone inside a project builds without Python, by day, too, and installs nothing of its own."""
+    check_project("add_subdirectory", tmp_path, f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}", whole=True)
 
 
 @needs_cmake
@@ -94,29 +68,18 @@ def test_fetch_content(tmp_path):
     options = [f"-DHOCKEYSTICK_REPOSITORY={origin.as_uri()}", f"-DHOCKEYSTICK_TAG={commit}"]
     options += [f"-DPOCKETFFT_INCLUDE_DIR={POCKETFFT}", "-DHOCKEYSTICK_C=OFF"]
     build_folder = tmp_path / "build"
-    if not effort.NIGHT:
-        configure("fetch_content", build_folder, *options)
-        return
-    assert build("fetch_content", build_folder, *options) == {"bin/training"}
-    run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")
-    run(CMAKE, "--build", build_folder)
-    run(CMAKE, "--install", build_folder)
-    assert (build_folder / "prefix" / "include" / "hockeystick" / "accountant.hpp").exists()
-
-
-@needs_cmake
-def test_a_subproject_without_pocketfft_says_so(tmp_path):
-    """The parent gets one error that names what is missing, not a target that CMake takes for a typo."""
-    command = [CMAKE, "-S", PROJECTS / "add_subdirectory", "-B", tmp_path, "-DPOCKETFFT_INCLUDE_DIR=/nowhere"]
-    result = processes.run([str(part) for part in command], check=False, limit=300)
-    assert result.returncode != 0
-    assert "pocketfft.hpp was not found in '/nowhere'" in " ".join(result.stderr.split())
+    check_project("fetch_content", build_folder, *options)
+    if effort.NIGHT:
+        run(CMAKE, "-S", PROJECTS / "fetch_content", "-B", build_folder, "-DHOCKEYSTICK_INSTALL=ON")
+        run(CMAKE, "--build", build_folder)
+        run(CMAKE, "--install", build_folder)
+        assert (build_folder / "prefix" / "include" / "hockeystick" / "accountant.hpp").exists()
 
 
 def check_program(output):
     """Check a program that prints the bracket, then the message of a refused argument."""
     bracket, message = output.splitlines()
-    check_bracket(bracket)
+    check_printed(bracket)
     assert message == "noise_multiplier must be positive and finite, not -1"
 
 
@@ -135,7 +98,7 @@ def test_rust(tmp_path):
 def test_go(tmp_path):
     """The Go example builds by cgo and pkg-config."""
     environment = os.environ | {
-        "PKG_CONFIG_PATH": str(PACKAGE / "lib" / "pkgconfig"),
+        "PKG_CONFIG_PATH": str(compiled.FOLDER / "lib" / "pkgconfig"),
         "CGO_ENABLED": "1",
         "GOFLAGS": "-mod=mod",
         "GOCACHE": str(tmp_path / "cache"),

@@ -5,7 +5,6 @@ C and C++ compose in the reverse order. They also ask with other rounding modes,
 
 from __future__ import annotations
 
-import ctypes
 import json
 import math
 import os
@@ -21,27 +20,15 @@ import processes
 
 pytestmark = pytest.mark.slow
 
-# kind -> (Python, C, C++), each of the numbers of one step; Poisson sampling is a kind of its own.
+# kind -> (Python, C++), each of the numbers of one step; C has a function of the kind's name.
 DOORS = {
-    "gaussian": ("hs.Gaussian({0})", "hs_accountant_gaussian", "hs::gaussian({0})"),
-    "laplace": ("hs.Laplace({0})", "hs_accountant_laplace", "hs::laplace({0})"),
-    "poisson_gaussian": (
-        "hs.PoissonSampled(hs.Gaussian({0}), {1})",
-        "hs_accountant_poisson_gaussian",
-        "hs::poisson_sampled(hs::gaussian({0}), {1})",
-    ),
-    "poisson_laplace": (
-        "hs.PoissonSampled(hs.Laplace({0}), {1})",
-        "hs_accountant_poisson_laplace",
-        "hs::poisson_sampled(hs::laplace({0}), {1})",
-    ),
-    "discrete_laplace": ("hs.DiscreteLaplace({0})", "hs_accountant_discrete_laplace", "hs::discrete_laplace({0}, 1.0)"),
-    "discrete_gaussian": (
-        "hs.DiscreteGaussian({0})",
-        "hs_accountant_discrete_gaussian",
-        "hs::discrete_gaussian({0}, 1.0)",
-    ),
-    "approximate_dp": ("hs.ApproximateDP({0}, {1})", "hs_accountant_approximate_dp", "hs::approximate_dp({0}, {1})"),
+    "gaussian": ("hs.Gaussian({0})", "hs::gaussian({0})"),
+    "laplace": ("hs.Laplace({0})", "hs::laplace({0})"),
+    "poisson_gaussian": ("hs.PoissonSampled(hs.Gaussian({0}), {1})", "hs::poisson_sampled(hs::gaussian({0}), {1})"),
+    "poisson_laplace": ("hs.PoissonSampled(hs.Laplace({0}), {1})", "hs::poisson_sampled(hs::laplace({0}), {1})"),
+    "discrete_laplace": ("hs.DiscreteLaplace({0})", "hs::discrete_laplace({0}, 1.0)"),
+    "discrete_gaussian": ("hs.DiscreteGaussian({0})", "hs::discrete_gaussian({0}, 1.0)"),
+    "approximate_dp": ("hs.ApproximateDP({0}, {1})", "hs::approximate_dp({0}, {1})"),
 }
 
 
@@ -134,22 +121,16 @@ def by_c():
     """Return the brackets as the C library gives them, in this process."""
     library, found = compiled.library(), []
     for steps, delta in LEDGERS:
-        handle, out = ctypes.c_void_p(), compiled.Bracket()
-        assert library.hs_accountant_create(0, ctypes.byref(handle)) == 0
+        accountant = compiled.Accountant(library)
         for kind, numbers, count in reversed(steps):
-            extra = [1.0] if kind.startswith("discrete_") else []
-            arguments = map(ctypes.c_double, [*numbers, *extra, float(count)])
-            assert getattr(library, DOORS[kind][1])(handle, *arguments) == 0
-        asked = (ctypes.c_double * 1)(delta)
-        assert library.hs_accountant_epsilon(handle, asked, ctypes.c_size_t(1), ctypes.byref(out)) == 0
-        found.append((out.lower, out.upper))
-        library.hs_accountant_destroy(handle)
+            accountant.compose(kind, *numbers, *([1.0] if kind.startswith("discrete_") else []), count)
+        found += accountant.ask("epsilon", delta)
     return found
 
 
 def by_cpp(folder):
     """Return the brackets as a C++ program gives them that is compiled for the machine's baseline, for each environment."""
-    doors = "\n".join(DOOR.format(kind, call.format("a", "b")) for kind, (_, _, call) in DOORS.items())
+    doors = "\n".join(DOOR.format(kind, call.format("a", "b")) for kind, (_, call) in DOORS.items())
     optimised = compiled.KERNEL_FLAGS[0] if effort.NIGHT else "-O1"
     program = compiled.program(folder, IN_CPP.format(doors=doors), optimised, *compiled.KERNEL_FLAGS[1:])
     asked = folder / "asked"

@@ -14,7 +14,7 @@ from scipy.stats import binom
 import hockeystick as hs
 import small_federations
 import theorems
-from finite_laws import hockey_stick
+from enumeration import hockey_stick
 from hockeystick.federated import released_models
 from hockeystick.federated.released_models import (
     FROM,

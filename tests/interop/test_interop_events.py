@@ -13,7 +13,7 @@ import pytest
 import effort
 import hockeystick as hs
 import refused_calls
-from finite_laws import exponential, larger_hockey_stick, permute_and_flip, renyi
+from enumeration import either, exponential, permute_and_flip, renyi
 from hockeystick.interop import events, sampled_concentrated
 
 FIELDS = {
@@ -84,7 +84,7 @@ def test_choices_leak_no_more_than_their_events(epsilon):
             scores = random.normal(0.0, 2.0, random.integers(2, 5))
             moved = scores + random.choice([-1.0, 1.0, 0.3], scores.size)
             p, q = law(0.5 * epsilon * scores), law(0.5 * epsilon * moved)
-            found = [larger_hockey_stick(np.outer(p, p), np.outer(q, q), eps) for eps in at]
+            found = [either(np.outer(p, p), np.outer(q, q), eps) for eps in at]
             assert (np.array(found) <= bounds + 1e-14).all()
 
 
@@ -106,7 +106,7 @@ def test_the_best_of_several_responses_leaks_no_more(mean, shape, noise):
         bound = spent.delta(eps)
         for a, b in itertools.permutations(range(buckets), 2):
             p, q = (best(law, generating) for law in (laws[a], laws[b]))
-            assert larger_hockey_stick(p, q, eps) <= bound + 1e-13
+            assert either(p, q, eps) <= bound + 1e-13
 
 
 def generating_function(mean, shape):
@@ -248,7 +248,7 @@ def test_discrete_noise_bounds_its_enumeration(relation, sigma, sensitivity):
     twice = 2 if relation == "replace" else 1
     noise = np.exp(-(np.arange(-60, 61.0) ** 2) / (2 * sigma**2))
     noise /= noise.sum()
-    one = [larger_hockey_stick(noise, np.roll(noise, int(twice * sensitivity)), eps) for eps in (0.0, 0.5, 2.0)]
+    one = [either(noise, np.roll(noise, int(twice * sensitivity)), eps) for eps in (0.0, 0.5, 2.0)]
     spent = accountant("DiscreteGaussianDpEvent", sigma, sensitivity, 1, relation=relation)
     assert spent.delta([0.0, 0.5, 2.0]) == pytest.approx(one, rel=1e-9)
     for dimension in (2, None):
@@ -256,7 +256,7 @@ def test_discrete_noise_bounds_its_enumeration(relation, sigma, sensitivity):
         both = [np.outer(a, a) for a in (noise, np.roll(noise, moved))]
         event_of_both = ("DiscreteGaussianDpEvent", sigma, math.sqrt(2) * sensitivity * (1 + 1e-15), dimension)
         bound = accountant(*event_of_both, relation=relation)
-        assert all(larger_hockey_stick(*both, eps) <= bound.delta(eps) for eps in (0.0, 0.5, 2.0))
+        assert all(either(*both, eps) <= bound.delta(eps) for eps in (0.0, 0.5, 2.0))
 
 
 def test_discrete_noise_without_noise_and_without_sensitivity():

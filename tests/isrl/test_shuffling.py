@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finite_laws import hockey_stick, larger_hockey_stick
+from enumeration import either, hockey_stick
 from hockeystick import isrl, published
 from silo_arguments import close
 
@@ -69,7 +69,7 @@ def test_binomial_mechanism_against_the_definition() -> None:
     """The delta of binomial noise is the sum over all outcomes, in both directions."""
     trials, p, shift, epsilon = 30, 0.3, 4, 0.7
     mass = np.array([math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)])
-    exact = larger_hockey_stick(np.pad(mass, (0, shift)), np.pad(mass, (shift, 0)), epsilon)
+    exact = either(np.pad(mass, (0, shift)), np.pad(mass, (shift, 0)), epsilon)
     value = isrl.binomial_mechanism_delta(epsilon, trials=trials, probability=p, shift=shift)
     assert value == pytest.approx(exact, rel=1e-12)
 
@@ -99,6 +99,6 @@ def test_deletion_groups() -> None:
     reference = np.array([0.5, 0.3, 0.2])
     first, second = np.array([0.7, 0.2, 0.1]), np.array([0.35, 0.35, 0.3])
     for epsilon in (0.0, 0.1, 0.3):
-        near = max(larger_hockey_stick(law, reference, epsilon) for law in (first, second))
+        near = max(either(law, reference, epsilon) for law in (first, second))
         group = isrl.deletion_to_group(epsilon, near)
         assert hockey_stick(first, second, group.epsilon) <= group.delta

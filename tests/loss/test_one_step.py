@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import high_precision as exact
 import hockeystick as hs
-import pairs
 from enumeration import encloses
+from pairs import pair
 
 mp.mp.dps = 60
 
@@ -52,11 +52,10 @@ def laplace_outcome(loss, shift):
 @pytest.mark.parametrize("shift", [0.02, 1.0, 3.0])
 def test_gaussian_against_quadrature_free_tails(shift, rate, forward):
     """Masses and delta of the (sampled) Gaussian agree with 60 digits, in tails down to 1e-250."""
-    parameters = ("gaussian", [shift], rate, forward)
+    step = pair("gaussian", [shift], rate)
     for eps in [-3.0, -0.3, -1e-3, 0.0, 1e-4, 0.004, 0.1, 1.0, 5.0, 20.0]:
         masses = exact_masses(gaussian_cdf, shift, gaussian_outcome, rate, forward, eps)
-        got = pairs.one_step_masses(*parameters, eps)
-        for value, truth in zip(got[:4], masses, strict=True):
+        for value, truth in zip(step.masses(forward, eps)[:4], masses, strict=True):
             if truth < mp.mpf("1e-250"):
                 assert value < 1e-249
                 continue
@@ -67,9 +66,9 @@ def test_gaussian_against_quadrature_free_tails(shift, rate, forward):
         delta = masses[1] - mp.exp(eps) * masses[3]
         if delta > mp.mpf("1e-250"):
             blur = 1 + abs(math.log(delta)) / (shift * max(rate, 0.01))
-            assert pairs.one_step_delta(*parameters, eps) == pytest.approx(float(delta), rel=2e-13 * blur)
+            assert step.delta(forward, eps) == pytest.approx(float(delta), rel=2e-13 * blur)
         else:
-            assert pairs.one_step_delta(*parameters, eps) < 1e-249
+            assert step.delta(forward, eps) < 1e-249
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -77,17 +76,17 @@ def test_gaussian_against_quadrature_free_tails(shift, rate, forward):
 @pytest.mark.parametrize("shift", [0.1, 1.0, 4.0])
 def test_laplace_against_distribution_functions(shift, rate, forward):
     """Masses and delta of the (sampled) Laplace agree with 60 digits inside the support, and end with it."""
-    parameters = ("laplace", [shift], rate, forward)
-    low, high = pairs.one_step_support(*parameters)
+    step = pair("laplace", [shift], rate)
+    low, high = -step.limits(not forward)[1], step.limits(forward)[1]  # the largest loss of either direction
     for share in [0.05, 0.3, 0.5, 0.8, 0.99]:
         eps = low + share * (high - low)
         masses = exact_masses(laplace_cdf, shift, laplace_outcome, rate, forward, eps)
-        assert pairs.one_step_masses(*parameters, eps)[:4] == pytest.approx([float(x) for x in masses], rel=1e-12)
+        assert step.masses(forward, eps)[:4] == pytest.approx([float(x) for x in masses], rel=1e-12)
         delta = float(masses[1] - mp.exp(eps) * masses[3])
-        assert pairs.one_step_delta(*parameters, eps) == pytest.approx(delta, rel=1e-11, abs=1e-16)
-    assert pairs.one_step_delta(*parameters, high * (1 + 1e-12)) == pytest.approx(0.0, abs=1e-11)
-    assert pairs.one_step_masses(*parameters, high * (1 + 1e-12))[:4] == (1.0, 0.0, 1.0, 0.0)
-    assert pairs.one_step_masses(*parameters, low * (1 + 1e-12))[0] == pytest.approx(0.0, abs=1e-300)
+        assert step.delta(forward, eps) == pytest.approx(delta, rel=1e-11, abs=1e-16)
+    assert step.delta(forward, high * (1 + 1e-12)) == pytest.approx(0.0, abs=1e-11)
+    assert step.masses(forward, high * (1 + 1e-12))[:4] == (1.0, 0.0, 1.0, 0.0)
+    assert step.masses(forward, low * (1 + 1e-12))[0] == pytest.approx(0.0, abs=1e-300)
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -95,34 +94,33 @@ def test_sampled_discrete_is_the_mixture(forward):
     """Poisson sampling of a pair with infinite losses equals the discrete pair of mixtures."""
     p, q, rate = [0.5, 0.3, 0.2, 0.0], [0.1, 0.3, 0.0, 0.6], 0.25
     mixed = [(1 - rate) * b + rate * a for a, b in zip(p, q, strict=True)]
+    sampled, direct = pair("discrete", [*p, *q], rate), pair("discrete", [*mixed, *q])
     for eps in [-2.0, -0.25, 0.0, 0.1, 0.25, 0.287, 0.5, 2.0]:
-        sampled = ("discrete", [*p, *q], rate, forward, eps)
-        direct = ("discrete", [*mixed, *q], 1.0, forward, eps)
-        assert pairs.one_step_delta(*sampled) == pytest.approx(pairs.one_step_delta(*direct), rel=1e-13, abs=1e-16)
-        assert pairs.one_step_masses(*sampled) == pytest.approx(pairs.one_step_masses(*direct), rel=1e-13, abs=1e-16)
+        assert sampled.delta(forward, eps) == pytest.approx(direct.delta(forward, eps), rel=1e-13, abs=1e-16)
+        assert sampled.masses(forward, eps) == pytest.approx(direct.masses(forward, eps), rel=1e-13, abs=1e-16)
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 2.0712e-4), (0.5, 2.03254e-3)])
 def test_fixed_size_published_values(eps, delta):
     """One round at rate 0.1 and shift 1 has the values computed independently when the curve was derived."""
-    pair = hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 1, replacement=False)._pair("replace")
-    assert pair.delta(True, eps) == pytest.approx(delta, rel=5e-5)
+    step = hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 1, replacement=False)._pair("replace")
+    assert step.delta(True, eps) == pytest.approx(delta, rel=5e-5)
 
 
 def test_fixed_size_is_the_larger_poisson_curve():
     """The fixed-size curve is the maximum of the two Poisson directions, and its own reverse."""
+    batch, sampled = pair("fixed_size_gaussian", [1.0, 0.1]), pair("gaussian", [1.0], 0.1)
     for eps in [-2.0, -0.5, -0.05, 0.0, 0.05, 0.5, 2.0]:
-        fixed = pairs.one_step_delta("fixed_size_gaussian", [1.0, 0.1], 1.0, True, eps)
-        both = [pairs.one_step_delta("gaussian", [1.0], 0.1, forward, eps) for forward in (True, False)]
+        fixed = batch.delta(True, eps)
+        both = [sampled.delta(forward, eps) for forward in (True, False)]
         assert fixed == pytest.approx(max(both), rel=1e-13)
-        mirrored = pairs.one_step_delta("fixed_size_gaussian", [1.0, 0.1], 1.0, True, -eps)
-        assert fixed == pytest.approx(-math.expm1(eps) + math.exp(eps) * mirrored, rel=1e-9)
+        assert fixed == pytest.approx(-math.expm1(eps) + math.exp(eps) * batch.delta(True, -eps), rel=1e-9)
 
 
 def ends(kind, parameters, rate, *, forward=True, eps=None, delta=None):
     """Return both ends of delta at eps, or of epsilon at delta."""
     value = eps if delta is None else delta
-    return pairs.one_step_bracket(kind, parameters, rate, forward, delta is not None, value)
+    return pair(kind, parameters, rate).one_step(forward, delta is not None, value)
 
 
 def assert_encloses(bracket, truth, width):
@@ -191,9 +189,9 @@ def test_discrete(weights, eps, rate, forward):
     p, q = ([w[i] / total[i] for w in weights] for i in (0, 1))
     with mp.workdps(50):
         rest = [(mp.mpf(b), (1 - mp.mpf(rate)) * b + mp.mpf(rate) * a) for a, b in zip(p, q, strict=True)]
-        pairs = [(mixed, plain) if forward else (plain, mixed) for plain, mixed in rest]
+        outcomes = [(mixed, plain) if forward else (plain, mixed) for plain, mixed in rest]
         # The doubles p and q are the distributions up to rounding, which 1e-15 allows for.
-        truth = sum(max(a - mp.exp(eps) * b, 0) for a, b in pairs)
+        truth = sum(max(a - mp.exp(eps) * b, 0) for a, b in outcomes)
         bracket = ends("discrete", [*p, *q], rate, forward=forward, eps=eps)
         slack = 1e-15 * len(p) * math.exp(eps)
         assert bracket[0] - slack <= truth <= bracket[1] + slack
@@ -202,8 +200,8 @@ def test_discrete(weights, eps, rate, forward):
 def test_mass_of_infinite_loss():
     """At delta equal to the mass of infinite loss epsilon is the largest finite loss, below it infinite."""
     small = math.exp(-1.0)
-    pair = [1e-6, (1 - 1e-6) / (1 + small), (1 - 1e-6) * small / (1 + small), 0.0]
-    masses = [*pair, *pair[::-1]]
+    law = [1e-6, (1 - 1e-6) / (1 + small), (1 - 1e-6) * small / (1 + small), 0.0]
+    masses = [*law, *law[::-1]]
     low, high = ends("discrete", masses, 1.0, delta=1e-6)
     assert low <= 1.0 <= high <= 1.0 + 1e-12
     assert ends("discrete", masses, 1.0, delta=0.9e-6) == (math.inf, math.inf)

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import hockeystick as hs
-import pairs
 from enumeration import bracket, encloses
+from pairs import pair
 from slow_values import committed
 
 noises, rates = st.floats(0.3, 8.0), st.floats(1e-6, 0.999)
 
 
-def one_step(noise, rate, eps):
+def one_step(noise, rate, eps, forward=True):
     """Return the bracket of delta of one step."""
-    return pairs.one_step_bracket("replaced_gaussian", [1 / noise, rate], 1.0, True, False, eps)
+    return pair("replaced_gaussian", [1 / noise, rate]).one_step(forward, False, eps)
 
 
 @pytest.mark.parametrize("noise", [0.4, 1.0, 5.0])
@@ -57,10 +57,9 @@ def test_between_the_closed_forms(noise, rate, eps):
     """At most rate times a Gaussian of shift 2/noise at rate 1, at least the removal of a record; reflection is exact."""
     upper = one_step(noise, rate, eps)[1]
     assert upper <= float(hs.theta(eps, 2 / noise)) * (1 + 1e-11) + 1e-300
-    removed = pairs.one_step_bracket("gaussian", [1 / noise], rate, True, False, eps)[0]
+    removed = pair("gaussian", [1 / noise], rate).one_step(True, False, eps)[0]
     assert upper >= removed
-    reverse = pairs.one_step_bracket("replaced_gaussian", [1 / noise, rate], 1.0, False, False, eps)
-    assert reverse == one_step(noise, rate, eps)
+    assert one_step(noise, rate, eps, forward=False) == one_step(noise, rate, eps)
     mirrored = -math.expm1(-eps) + math.exp(-eps) * upper  # delta(-eps), by P and Q exchanged
     assert one_step(noise, rate, -eps)[1] == pytest.approx(mirrored, rel=1e-9)
 

@@ -36,7 +36,7 @@ def test_pairs_enclose_gaussians(shift, count):
             assert math.fsum(law) == pytest.approx(1.0, abs=1e-13)
     for deviations in (-3.0, -1.0, 0.0, 1.0, 3.0, 8.0, 15.0):
         eps = mu * mu / 2 + deviations * mu
-        lower, upper = (pairs.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in bounds.values())
+        lower, upper = (_core.discrete(*masses).delta(True, eps) for masses in bounds.values())
         truth = float(hs.theta(eps, mu))
         assert lower <= truth <= upper
         if deviations <= 3.0:
@@ -50,7 +50,7 @@ def test_pairs_enclose_discrete_mechanisms(p, q, r, s, count, eps):  # noqa: PLR
     both = product(*[p] * count, r), product(*[q] * count, s)
     for forward in (True, False):
         merged = (_core.merge_discrete(pairs.steps(entries), forward, above) for above in (False, True))
-        found = [pairs.one_step_delta("discrete", [*pair[0], *pair[1]], 1.0, True, eps) for pair in merged]
+        found = [_core.discrete(*masses).delta(True, eps) for masses in merged]
         encloses(found, hockey_stick(*both[:: 1 if forward else -1], eps), 1e-12, 1e-13)
 
 
@@ -297,6 +297,6 @@ def test_many_distinct_steps_are_affordable():
     above, below = (_core.merge_discrete(steps, True, upper) for upper in (True, False))
     least, most = ([(_core.poisson_sampled(_core.gaussian_of_shift(s), 1e-3), 400.0)] for s in (shifts[0], shifts[-1]))
     for eps in (0.1, 1.0):
-        lower, upper = (pairs.one_step_delta("discrete", [*p, *q], 1.0, True, eps) for p, q in (below, above))
+        lower, upper = (_core.discrete(*masses).delta(True, eps) for masses in (below, above))
         assert lower <= _core.contour_bracket(most, True, False, eps)["upper"]
         assert _core.contour_bracket(least, True, False, eps)["lower"] <= upper

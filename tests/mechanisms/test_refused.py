@@ -244,7 +244,6 @@ trusted_aggregator([ONES] * 2, [ONES] * 5, True, 1) -> cells must hold 4 arrays,
 constant_shifted_interpolation(0.9, 1.0, 1e17, 0.0, 1.0) -> rounds must be an integer .*, not 1e
 constant_shifted_interpolation(nan, 1.0, 9.0, 0.0, 1.0) -> rho must be non-negative .*, not
 fft_round_trip([]) -> signal must hold two values or more, not 0
-drawn_copies(nan, 10.0, True) -> draws must be an integer .*, not nan
 normalised([]) -> law must have a positive sum, not 0
 shuffled(nan, 10.0, False) -> epsilon0 must lie in \(0, 20\], not nan
 privacy_profile([], [], [], True) -> epsilons must not be empty
@@ -254,14 +253,13 @@ binomial_upper_tail(nan, 0.5, 1.0) -> trials must lie in .*, not nan
 replaced_allocation(STEPS, [], nan, 1.0, True) -> num_steps must be an integer .*, not nan
 allocated_steps(STEPS, nan, 1.0, True) -> num_steps must be an integer .*, not nan
 allocated_steps([], 3.0, 1.0, True) -> steps must hold at least one
-random_allocation(nan, 10, True) -> must lie in
-random_allocation(-1.0, 10, True) -> must lie in
-random_allocation(0.0, 10, True) -> must lie in
-random_allocation(1e300, 3, True) -> must lie in
-random_allocation(1.0, -1, True) -> must lie in
-random_allocation(1.0, 1, True) -> must lie in
+allocated_steps([(gaussian(1e-300), 1.0)], 3.0, 1.0, True) -> must lie in
+allocated_steps([(gaussian(1e300), 1.0)], 3.0, 1.0, True) -> must lie in
+allocated_steps([(gaussian(1.0), 1.0)], -1.0, 1.0, True) -> num_steps must be an integer
+allocated_steps([(gaussian(1.0), 1.0)], 0.0, 1.0, True) -> num_steps must be an integer
 mixture_of_gaussians(1.0, [nan], [1.0], True) -> sensitivities must be 0 or in .*, not nan
 fixed_size_steps(STEPS, nan, 1.0, False, True, True) -> dataset_size must be .*, not nan
+fixed_size_steps([(gaussian(1.0), 1.0)], 10.0, nan, True, False, True) -> batch_size must be .*, not nan
 poisson_replaced_steps(STEPS, nan, True, True) -> sampling_rate must lie in .*, not nan
 truncated_poisson_sampled(1.0, 9.0, nan, 2.0, 1, True) -> sampling_rate must lie in
 """

@@ -369,22 +369,25 @@ def test_one_batch_leaks_no_more_than_two(delta):
 
 
 @pytest.mark.parametrize(
-    ("draws", "dataset"), [(1, 10), (5, 4), (50, 1000), (10**6, 10**6), (3000, 100), (10**9, 10**10)]
+    ("draws", "dataset"), [(1, 10), (2, 10), (5, 4), (50, 1000), (10**6, 10**6), (3000, 100), (10**9, 10**10)]
 )
 def test_copies(draws, dataset):
     """Shares of copies are binomial, raised for upper ends and lowered for lower ones, beyond any doubt of rounding."""
-    up, down = (_core.drawn_copies(draws, dataset, upper) for upper in (True, False))
+    noise = [(_core.gaussian(1.0), 1.0)]
+    up, down = (_core.fixed_size_steps(noise, dataset, draws, True, False, upper) for upper in (True, False))
+    numbers_and_shares = [np.split(np.array(pair.base.parameters), 2) for pair in (down, up)]
     law = binom(draws, 1 / dataset)
-    assert down[2] <= 1 - law.pmf(0) * (1 - 1e-12)
-    assert up[2] >= (1 - law.pmf(0)) * (1 - 1e-12)
+    assert down.parameters[0] <= 1 - law.pmf(0) * (1 - 1e-12)
+    assert up.parameters[0] >= (1 - law.pmf(0)) * (1 - 1e-12)
     for least in (2, 3, 5, 40):
         truth = law.sf(least - 1) / (1 - law.pmf(0))
-        tails = [math.fsum(w for m, w in zip(*found[:2], strict=True) if m >= least) for found in (down, up)]
+        tails = [math.fsum(shares[numbers >= least]) for numbers, shares in numbers_and_shares]
         assert tails[0] <= truth * (1 + 1e-7) + 1e-290
         assert truth * (1 - 1e-7) <= tails[1] + 1e-290
         assert tails[1] - tails[0] <= 1e-6 * truth + 1e-25
-    assert math.fsum(up[1]) == pytest.approx(1.0, abs=1e-12)
-    assert max(up[0]) <= draws
+    numbers, shares = numbers_and_shares[1]
+    assert math.fsum(shares) == pytest.approx(1.0, abs=1e-12)
+    assert max(numbers) <= draws
 
 
 @pytest.mark.parametrize(

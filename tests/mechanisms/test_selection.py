@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 import pairs
-from enumeration import hockey_stick, loss_delta
-from finite_laws import exponential, permute_and_flip
+from enumeration import exponential, hockey_stick, loss_delta, permute_and_flip
 
 RANGES = [1e-4, 0.3, 1.0, 5.0, 40.0]
 
@@ -41,7 +40,7 @@ def test_curve_is_the_largest_of_all_intervals(width):
             grid = [two_point(width, mp.mpf(width) * k / 60, eps) for k in range(61)]
             best = two_point(width, (eps + mp.mpf(width)) / 2, eps)
             assert max(grid) <= best * (1 + mp.mpf("1e-30"))
-            lower, upper = pairs.one_step_bracket("bounded_range", [width], 1.0, True, False, float(eps))
+            lower, upper = pairs.pair("bounded_range", [width]).one_step(True, False, float(eps))
             blur = mp.mpf("1e-11") + mp.mpf("1e-14") / (1 - share)
             assert lower <= best * (1 + blur)
             assert upper >= best * (1 - blur)
@@ -56,7 +55,7 @@ def test_masses_integrate_the_density(width):
         unit = 1 / (4 * mp.sinh(w / 2))
         for share in (-0.9, 0.0, 0.4, 0.97):
             x = float(share * w)
-            found = pairs.one_step_masses("bounded_range", [width], 1.0, True, x)
+            found = pairs.pair("bounded_range", [width]).masses(True, x)
             for i, (sign, low, high) in enumerate([(1, -w, x), (1, x, w), (-1, -w, x), (-1, x, w)]):
                 truth = unit * mp.quad(lambda l, sign=sign: mp.exp(sign * l / 2), [low, high])
                 assert found[i] == pytest.approx(float(truth), rel=1e-12)
@@ -72,7 +71,7 @@ def test_every_exponential_mechanism_is_dominated(epsilon, scores, moves, share)
     """No score vectors that differ by at most the sensitivity leak more, at any epsilon."""
     p, q = laws(epsilon, scores, [s + m for s, m in zip(scores, moves, strict=False)])
     truth = hockey_stick(p, q, share * epsilon)
-    upper = pairs.one_step_bracket("bounded_range", [epsilon], 1.0, True, False, share * epsilon)[1]
+    upper = pairs.pair("bounded_range", [epsilon]).one_step(True, False, share * epsilon)[1]
     assert truth <= upper + 1e-14
 
 

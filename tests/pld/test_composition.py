@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 import pairs
+import sampled_gaussian
 from distributions import assert_inside, compose
-from enumeration import either, product
+from enumeration import either, encloses, product
+from sampled_gaussian import Cell
 
 
 @pytest.mark.parametrize("steps", [1, 7, 100, 10_000, 1_000_000])
@@ -33,22 +35,13 @@ def test_gaussian_closed_form(mu, steps):
         assert_inside(pld.epsilon_bracket(exact), eps, 1e-10 * (eps + 1e-3))
 
 
-REFERENCE_DELTAS = [1e-5, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-15, 1e-20, 1e-30]
-REFERENCE = {
-    "A": [1.828237, 2.124515, 2.697868, 2.989583, 3.290444, 3.599875, 3.914298, 4.854538, 6.361700, 9.341896],
-    "B": [4.546009, 5.136215, 6.214094, 6.720815, 7.214590, 7.699771, 8.179367, 9.598400, 11.911622, 16.411879],
-    "C": [3.648428, 4.135252, 5.050093, 5.506019, 5.973935, 6.454109, 6.940076, 8.379152, 10.690807, 15.272433],
-}
-CASES = {"A": (1.0, 0.01, 1000), "B": (0.8, 256 / 60000, 14040), "C": (0.7, 1e-3, 100_000)}
-
-
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("case", "index"), list(itertools.product("ABC", range(10))))
 def test_dpsgd_reference(case, index):
     """An independent computation of DP-SGD at every delta down to 1e-30 lies in the bracket."""
-    noise, rate, steps = CASES[case]
-    bracket = compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps).epsilon_bracket(REFERENCE_DELTAS[index])
-    exact = REFERENCE[case][index]
+    noise, rate, steps = sampled_gaussian.NAMED[case]
+    delta, exact = sampled_gaussian.DELTAS[index], sampled_gaussian.BY_FFT[case][index]
+    bracket = compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps).epsilon_bracket(delta)
     assert_inside(bracket, exact, 2e-6)
     assert bracket.upper - bracket.lower <= 2e-3 * bracket.upper
 
@@ -142,38 +135,6 @@ def test_extreme_noise(noise):
             assert_inside(compose(hs.Gaussian(noise), steps).delta_bracket(eps), exact, 1e-12 * exact)
 
 
-def sampled_pair(noise, rate, forward):
-    """Return densities of P and Q of one sampled step, and the points where quadrature should break."""
-    phi = lambda x: mp.exp(-x * x / (2 * noise**2)) / (noise * mp.sqrt(2 * mp.pi))
-    mixed = lambda x: (1 - rate) * phi(x) + rate * phi(x - 1)
-    return (mixed, phi) if forward else (phi, mixed)
-
-
-def two_step_delta(noise, rate, eps, forward):
-    """Return delta of two sampled steps: the exact one-step curve, averaged over the other step's loss by quadrature."""
-    mp.mp.dps = 30
-    noise, rate = mp.mpf(noise), mp.mpf(rate)
-    p, q = sampled_pair(noise, rate, forward)
-    tail = lambda x: mp.erfc(x / (noise * mp.sqrt(2))) / 2
-
-    def one(level):
-        """Return delta of one step at a level."""
-        inner = 1 + mp.expm1(level if forward else -level) / rate
-        if inner <= 0:
-            return -mp.expm1(level) if forward else mp.mpf(0)
-        x = noise**2 * mp.log(inner) + mp.mpf(1) / 2
-        if forward:
-            return (1 - rate - mp.exp(level)) * tail(x) + rate * tail(x - 1)
-        return (1 - mp.exp(level) * (1 - rate)) * tail(-x) - mp.exp(level) * rate * tail(1 - x)
-
-    f = lambda x: p(x) * one(eps - mp.log(p(x) / q(x)))
-    # one() bends where its argument passes its least loss: where this step alone reaches eps
-    kink = noise**2 * mp.log(1 + mp.expm1(eps - mp.log1p(-rate)) / rate) + mp.mpf(1) / 2
-    centre = kink if forward else -kink
-    points = sorted({centre, *(centre + side * mp.mpf(k) ** 2 * noise / 20 for k in range(1, 31) for side in (-1, 1))})
-    return mp.quad(f, points)
-
-
 @pytest.mark.share(8, by_day=2)
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize(
@@ -181,12 +142,12 @@ def two_step_delta(noise, rate, eps, forward):
 )
 def test_two_sampled_steps_against_quadrature(noise, rate, eps, forward):
     """Two steps of the sampled Gaussian agree with quadrature, where one large loss rules (the last two) as elsewhere."""
-    exact = two_step_delta(noise, rate, eps, forward)
-    lower, upper, *_ = pairs.pld_bracket([("gaussian", [1 / noise], rate, 2.0)], forward, False, eps, 0.0, 1e-3)
-    assert lower <= exact * (1 + mp.mpf(10) ** -9)
-    assert exact * (1 - mp.mpf(10) ** -9) <= upper
+    with mp.workdps(30):
+        exact = sampled_gaussian.few_steps(Cell(noise, rate, 2, forward, eps))
+    found = pairs.pld_bracket(pairs.sampled_gaussians(noise, rate, 2), forward, False, eps, 0.0, 1e-3)
+    encloses(found, exact, mp.mpf(10) ** -9)
     if exact > 0:
-        assert upper <= lower * 1.01
+        assert found[1] <= found[0] * 1.01
 
 
 @pytest.mark.parametrize(
@@ -195,10 +156,8 @@ def test_two_sampled_steps_against_quadrature(noise, rate, eps, forward):
 def test_one_step_is_exact(noise, rate, eps):
     """One sampled step is its closed form to 1e-7, and epsilon its root."""
     pld = compose(hs.PoissonSampled(hs.Gaussian(noise), rate))
-    mp.mp.dps = 60
-    x = noise**2 * mp.log(1 + mp.expm1(eps) / rate) + 0.5
-    tail = lambda y: mp.erfc(y / (noise * mp.sqrt(2))) / 2
-    exact = float((1 - rate) * tail(x) + rate * tail(x - 1) - mp.exp(eps) * tail(x))
+    with mp.workdps(60):
+        exact = float(sampled_gaussian.few_steps(Cell(noise, rate, 1, True, eps)))
     bracket = pld.delta_bracket(eps)
     assert_inside(bracket, exact, 1e-13 * exact)
     assert bracket.upper <= bracket.lower * (1 + 1e-7)

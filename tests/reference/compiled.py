@@ -5,21 +5,29 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 import shutil
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
 import processes
 
 FOLDER = Path(hs.get_include()).parent
+HEADER = FOLDER / "include" / "hockeystick" / "c_api.h"
 LIBRARIES = [*FOLDER.glob("lib/libhockeystick_c.*[0-9]*"), *FOLDER.glob("bin/hockeystick_c.dll")]
 needs_library = pytest.mark.skipif(not LIBRARIES, reason="no C library in this installation")
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(
     COMPILER is None or not Path(hs.get_include()).is_dir() or importlib.util.find_spec("pythran") is None,
     reason="no C++ compiler, or an installation without headers for programs",
+)
+CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
+needs_cmake = pytest.mark.skipif(
+    CMAKE is None or not (shutil.which("c++") or os.environ.get("CXX")), reason="no CMake or no C++ compiler"
 )
 KERNEL_FLAGS = ("-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 
@@ -30,24 +38,84 @@ class Bracket(ctypes.Structure):
     _fields_ = (("lower", ctypes.c_double), ("upper", ctypes.c_double))
 
 
-def library(*, numbers=(), **signatures):
-    """Return the library; `numbers` return doubles, and functions that are named take what is said, and return a status."""
+class Doubles:
+    """An argument that points to doubles: a list, which is copied, an array, or what points there; None is NULL."""
+
+    @staticmethod
+    def from_param(value):
+        """Return what the library is given."""
+        if isinstance(value, np.ndarray):
+            return value.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        return (ctypes.c_double * len(value))(*value) if isinstance(value, (list, tuple)) else value
+
+
+TYPES = {
+    "void": None,
+    "double": ctypes.c_double,
+    "size_t": ctypes.c_size_t,
+    "int32_t": ctypes.c_int32,
+    "hs_status": ctypes.c_int,
+    "const char*": ctypes.c_char_p,
+    **dict.fromkeys(("double*", "const double*"), Doubles),
+}
+
+
+def prototypes(header=HEADER):
+    """Return the type of what each function of the C header returns, and those of its arguments."""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
+    found = re.findall(r"^HS_API ([^;]+?) ?\b(hs_\w+)\(([^;]*)\);", text, re.MULTILINE)
+    return {
+        name: (result, [re.sub(r"(?<=[ *])\w+$", "", each.strip()).strip() for each in arguments.split(",")])
+        for result, name, arguments in found
+    }
+
+
+def library():
+    """Return the library; skip the test where there is none."""
     if not LIBRARIES:
         pytest.skip("no C library in this installation")
     loaded = ctypes.CDLL(str(LIBRARIES[0]))
-    loaded.hs_last_error_message.restype = loaded.hs_version.restype = ctypes.c_char_p
-    loaded.hs_mechanism_free.restype = loaded.hs_accountant_destroy.restype = None
-    for name, count in dict(numbers).items():
-        function = getattr(loaded, f"hs_{name}")
-        function.argtypes, function.restype = [ctypes.c_double] * count, ctypes.c_double
-    for name, types in signatures.items():
-        getattr(loaded, f"hs_{name}").argtypes = types
+    for name, (result, arguments) in prototypes().items():
+        function = getattr(loaded, name)
+        function.restype = TYPES[result]
+        function.argtypes = [TYPES.get(each, ctypes.c_void_p) for each in arguments if each != "void"]
     return loaded
 
 
 def message(loaded):
     """Return what the library says of the last error."""
     return loaded.hs_last_error_message().decode()
+
+
+def call(loaded, name, *arguments):
+    """Call a function, or raise what the library says of its arguments."""
+    status = getattr(loaded, f"hs_{name}")(*arguments)
+    if status != 0:
+        assert status == 1, status
+        raise ValueError(message(loaded))
+
+
+class Accountant:
+    """An accountant of the library."""
+
+    def __init__(self, loaded, adjacency=0):
+        self.loaded, self.pointer = loaded, ctypes.c_void_p()
+        assert loaded.hs_accountant_create(adjacency, ctypes.byref(self.pointer)) == 0
+
+    def compose(self, kind, *arguments):
+        """Compose by the function of this name."""
+        call(self.loaded, f"accountant_{kind}", self.pointer, *arguments)
+        return self
+
+    def ask(self, kind, *values):
+        """Return the brackets of "delta" or "epsilon"."""
+        out = (Bracket * len(values))()
+        call(self.loaded, f"accountant_{kind}", self.pointer, values, len(values), out)
+        return [(bracket.lower, bracket.upper) for bracket in out]
+
+    def __del__(self):
+        """Free the handle."""
+        self.loaded.hs_accountant_destroy(self.pointer)
 
 
 def program(folder, text, *flags):
@@ -66,3 +134,20 @@ def numbers_of(made, lines):
     given.write_text("\n".join(lines), encoding="utf-8")
     with given.open() as stdin:
         return [float.fromhex(word) for word in processes.run([made], limit=60, stdin=stdin).stdout.split()]
+
+
+def run(*command, **options):
+    """Run what may compile for minutes, and return what it printed."""
+    return processes.run(command, limit=900, **options).stdout
+
+
+def sampled_training():
+    """Return the training whose brackets the examples print."""
+    return hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.1), 0.01), 1000)
+
+
+def check_bracket(line, ours, wide=1e-3):
+    """Both ends are certified, so each upper end is above each lower end, and the printed upper end is near ours."""
+    lower, upper = map(float, line.split())
+    assert ours.lower <= upper <= ours.upper * (1 + wide)
+    assert lower <= ours.upper

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from flint import acb, arb, ctx
 
@@ -20,16 +20,6 @@ MOST_NODES = 800  # with the widest step, which is halved at most so often
 HALVINGS = 7
 MOST_TERMS = 5_000_000  # of all sums over x: some ten seconds
 MOST_POINTS = 100  # a standard deviation of x
-
-
-class Mechanism(Protocol):
-    """What one step leaks, in one direction."""
-
-    def moment(self, s: acb) -> acb:
-        """Return E_P[e^{s L}]."""
-
-    def moments(self, c: arb) -> tuple[arb, arb, arb]:
-        """Return E_P[L^k e^{c L}] for k = 0, 1, 2."""
 
 
 class Gaussian:
@@ -126,7 +116,7 @@ class SampledGaussian:
         return m[0], m[1], m[2]
 
 
-Ledger = Sequence[tuple[Mechanism, int]]
+Ledger = Sequence[tuple[Gaussian | Laplace | SampledGaussian, int]]
 
 
 class Saddle(NamedTuple):
@@ -193,9 +183,7 @@ def line_integral(ledger: Ledger, eps: float, tilt: float, step: float) -> arb:
     h = arb(step)
     total = height(0) / 2
     total += ray(1, 1)
-    agreeing = (
-        0  # halving shows only odd multiples of the aliasing distance, and these may fall between two large losses
-    )
+    agreeing = 0  # halving shows only odd multiples of the aliasing distance; these may fall between two large losses
     for _ in range(HALVINGS):
         before, h = total * h, h / 2
         total += ray(1, 2)

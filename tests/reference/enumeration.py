@@ -1,4 +1,4 @@
-"""Laws of outputs written down: their divergences by definition, samples by enumeration, and what a bracket must hold."""
+"""Laws of outputs written down: their divergences by definition, samples and choices by enumeration, and what a bracket must hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.special import logsumexp
 
 import hockeystick as hs
 
@@ -19,6 +20,29 @@ def hockey_stick(p, q, eps):
 def either(p, q, eps):
     """Return the larger divergence of both orders."""
     return max(hockey_stick(p, q, eps), hockey_stick(q, p, eps))
+
+
+def renyi(p, q, orders):
+    """Return the Renyi divergences of P from Q at orders other than 1."""
+    a = np.asarray(orders)[:, None]
+    return logsumexp(a * np.log(p) + (1 - a) * np.log(q), axis=1) / (a[:, 0] - 1)
+
+
+def exponential(exponents):
+    """Return the law of a choice with probabilities in proportion to exponentials."""
+    return np.exp(exponents - logsumexp(exponents))
+
+
+def permute_and_flip(exponents):
+    """Return the law of permute-and-flip, by all orders and coins."""
+    chances, law = np.exp(exponents - exponents.max()), np.zeros(exponents.size)
+    orders = list(itertools.permutations(range(exponents.size)))
+    for order in orders:
+        left = 1.0
+        for candidate in order:
+            law[candidate] += left * chances[candidate] / len(orders)
+            left *= 1 - chances[candidate]
+    return law
 
 
 def loss_delta(law, losses, eps):
@@ -63,6 +87,18 @@ def normal_law(low, high, points):
     """Return points and masses of a standard normal variable on a grid."""
     x = np.linspace(low, high, points)
     return x, np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+
+
+def allocated_delta(law, ratio, other, num_steps, num_selected, eps):  # noqa: PLR0917
+    """Return delta of k of t steps of these likelihood ratios to noise of this law, from others: a sum over all outputs and sets of steps."""
+
+    def mean(single):
+        axes = [single.reshape([-1 if j == i else 1 for j in range(num_steps)]) for i in range(num_steps)]
+        sets = itertools.combinations(axes, num_selected)
+        return sum(math.prod(chosen) for chosen in sets) / math.comb(num_steps, num_selected)
+
+    weight = functools.reduce(np.multiply.outer, [law] * num_steps)
+    return float(np.sum(weight * np.maximum(mean(ratio) - math.exp(eps) * mean(other), 0)))
 
 
 def poisson(values, rate):

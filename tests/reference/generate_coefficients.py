@@ -16,6 +16,8 @@ from pathlib import Path
 
 import mpmath as mp
 
+import high_precision as exact
+
 HEADER = Path(__file__).parents[2] / "cpp" / "include" / "hockeystick" / "numeric" / "coefficients.hpp"
 
 # Mills ratio: m(x) = u R(t), u = 1/(x + SHIFT), t = 1 - 2u/U_MAX, for x >= -REACH.
@@ -31,7 +33,7 @@ def chebyshev_interpolant(function: Callable, degree: int, lower=-1, upper=1) ->
     n = degree + 1
     middle, half = (mp.mpf(upper) + lower) / 2, (mp.mpf(upper) - lower) / 2
     angles = [(2 * j + 1) * mp.pi / (2 * n) for j in range(n)]
-    values = [function(middle + half * mp.cos(a)) for a in angles]
+    values = [function(x) for x in chebyshev_nodes(n, lower, upper)]
     chebyshev = [
         2 / mp.mpf(n) * mp.fsum(v * mp.cos(k * a) for v, a in zip(values, angles, strict=True)) for k in range(n)
     ]
@@ -116,23 +118,6 @@ def log_polynomial(degree: int = 6) -> list:
     return chebyshev_interpolant(quotient, degree, 0, edge)
 
 
-def quantile(p) -> mp.mpf:
-    """Return x with Q(x) = p, by Newton's iteration on log Q."""
-    target = mp.log(p)
-    x = (
-        mp.sqrt(max(-2 * target - mp.log(2 * mp.pi), 0))
-        if p < mp.mpf("0.2")
-        else (mp.mpf(1) / 2 - p) * mp.sqrt(2 * mp.pi)
-    )
-    for _ in range(200):
-        step = (mp.log(mp.erfc(x / mp.sqrt(2)) / 2) - target) * mills(x)
-        x += step
-        if abs(step) < mp.mpf(10) ** (-mp.mp.dps + 8) * (1 + abs(x)):
-            return x
-    msg = f"quantile({p}) did not converge"
-    raise ArithmeticError(msg)
-
-
 def rational_interpolant(function: Callable, nodes: list, degree: int) -> tuple[list, list]:
     """Return numerator and denominator, lowest power first, of the rational function through the points at the nodes.
 
@@ -159,7 +144,7 @@ def quantile_centre() -> tuple[list, list]:
 
     def quotient(t):
         y = mp.sqrt(CENTRE**2 - t)
-        return quantile(mp.mpf(1) / 2 - y) / y
+        return exact.q_inv(mp.mpf(1) / 2 - y) / y
 
     return rational_interpolant(quotient, chebyshev_nodes(17, 0, CENTRE**2), 8)
 
@@ -169,7 +154,7 @@ def quantile_tail() -> tuple[list, list]:
     start = tail_start()
     last = mp.sqrt(2 * 1075 * mp.log(2)) * mp.mpf("1.001")
     nodes = [1 / w - 5 - start for w in chebyshev_nodes(21, 1 / (last + 5), 1 / (start * mp.mpf("0.999") + 5))]
-    return rational_interpolant(lambda t: t + start - quantile(mp.exp(-((t + start) ** 2) / 2)), nodes, 10)
+    return rational_interpolant(lambda t: t + start - exact.q_inv(mp.exp(-((t + start) ** 2) / 2)), nodes, 10)
 
 
 def tail_start() -> mp.mpf:

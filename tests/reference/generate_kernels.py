@@ -8,17 +8,15 @@ corners where a naive formula cancels.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import mpmath as mp
 
 import high_precision as exact
+import tables
 
-FOLDER = Path(__file__).parent / "values"
 SMALLEST = mp.mpf(2) ** -1074 / 2
 Rows = Iterator[tuple[float, ...]]
 
@@ -165,7 +163,7 @@ def table(name: str) -> Iterator[tuple[list[float], mp.mpf, float]]:
             yield [eps, delta], r, inverse_tolerance(eps, delta, r)
         return
     for arguments in dict.fromkeys(INPUTS[name](rng)):
-        value = VALUES[name](*arguments)
+        value = getattr(exact, name)(*arguments)
         yield list(arguments), value, TOLERANCES[name](value)
 
 
@@ -179,7 +177,6 @@ INPUTS: dict[str, Callable[[random.Random], Rows]] = {
     "log_theta": lambda rng: within(1e8, pairs(rng, deepest=1.4e4, count=150)),
     "laplace_theta": laplace_pairs,
 }
-VALUES: dict[str, Callable[..., mp.mpf]] = {name: getattr(exact, name) for name in INPUTS}
 TOLERANCES: dict[str, Callable[[mp.mpf], float]] = {
     "q": ulps(8),
     "log_q": ulps(8),
@@ -194,29 +191,22 @@ NAMES = [*INPUTS, "theta_inverse"]
 
 def write(name: str) -> int:
     """Write one table and return its number of rows."""
-    rows = [
+    rows = (
         [*map(repr, arguments), mp.nstr(value, 34, strip_zeros=False) if value else "0", f"{tolerance:.3e}"]
         for arguments, value, tolerance in table(name)
-    ]
-    with (FOLDER / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*HEADERS.get(name, ["eps", "r"]), "value", "tolerance"])
-        writer.writerows(rows)
-    return len(rows)
+    )
+    return tables.write(name, [*HEADERS.get(name, ["eps", "r"]), "value", "tolerance"], rows)
 
 
 def check(name: str, *, step: int = 17) -> int:
     """Recompute every `step`-th row of the committed table; ValueError at the first that differs in 30 digits."""
-    with (FOLDER / f"{name}.csv").open(newline="") as file:
-        rows = list(csv.reader(file))[1::step]
+    rows = tables.read(name)[::step]
     for row in rows:
-        arguments, value = [float(x) for x in row[:-2]], mp.mpf(0)
+        arguments = [float(x) for x in row[:-2]]
         with mp.workdps(50):
             committed = mp.mpf(row[-2])
-            if name == "theta_inverse":
-                value = exact.theta_inverse(*arguments, start=float(committed))
-            else:
-                value = VALUES[name](*arguments)
+            more = {"start": float(committed)} if name == "theta_inverse" else {}
+            value = getattr(exact, name)(*arguments, **more)
             if abs(value - committed) > abs(committed) * mp.mpf(10) ** -30:
                 message = f"{name}{tuple(arguments)} is {mp.nstr(value, 34)}, the table has {row[-2]}"
                 raise ValueError(message)

@@ -10,11 +10,9 @@ Takes a quarter of an hour; needs python-flint.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import mpmath as mp
@@ -22,30 +20,13 @@ from flint import ctx
 
 import contour_integral as contour
 import high_precision as exact
+import tables
+from sampled_gaussian import BY_FFT, DELTAS, NAMED, Cell, few_steps
 
-FILE = Path(__file__).parent / "values" / "sampled_gaussian.csv"
 HEADER = ["noise_multiplier", "sampling_rate", "steps", "remove", "eps", "value", "tolerance"]
 TOLERANCE = 1e-9
-NAMED = {"A": (1.0, 0.01, 1000), "B": (0.8, 256 / 60000, 14040), "C": (0.7, 1e-3, 100_000)}
-# eps at these deltas, direction remove, from a discretised and exponentially tilted FFT: good to about 1e-6
-DELTAS = (1e-5, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-15, 1e-20, 1e-30)
-BY_FFT = {
-    "A": (1.828237, 2.124515, 2.697868, 2.989583, 3.290444, 3.599875, 3.914298, 4.854538, 6.361700, 9.341896),
-    "B": (4.546009, 5.136215, 6.214094, 6.720815, 7.214590, 7.699771, 8.179367, 9.598400, 11.911622, 16.411879),
-    "C": (3.648428, 4.135252, 5.050093, 5.506019, 5.973935, 6.454109, 6.940076, 8.379152, 10.690807, 15.272433),
-}
 TARGETS = (1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-40, 1e-80, 1e-150, 1e-300)
 COMPLEMENTS = (0.3, 0.1, 1e-3, 1e-9)
-
-
-class Cell(NamedTuple):
-    """Arguments of one row."""
-
-    sigma: float
-    q: float
-    steps: int
-    remove: bool
-    eps: float
 
 
 class Answer(NamedTuple):
@@ -71,57 +52,11 @@ def ledger(cell: Cell) -> contour.Ledger:
     return [(contour.SampledGaussian(cell.sigma, cell.q, remove=cell.remove), cell.steps)]
 
 
-def threshold(cell: Cell, log_ratio: mp.mpf) -> mp.mpf:
-    """Return the x where log(1 + z) has this value; -inf if it is always larger."""
-    z = mp.expm1(log_ratio)
-    return mp.mpf(cell.sigma) ** 2 * mp.log1p(z / cell.q) + mp.mpf(1) / 2 if z > -mp.mpf(cell.q) else mp.ninf
-
-
-def tail(x: mp.mpf, sigma: float) -> mp.mpf:
-    """P(N(0, sigma^2) > x)."""
-    return mp.mpf(1) if x == mp.ninf else mp.erfc(x / (mp.sqrt(2) * mp.mpf(sigma))) / 2
-
-
-def one_step(cell: Cell, eps: mp.mpf) -> mp.mpf:
-    """P(L > eps) - e^eps Q(L > eps) of one step, for any real eps."""
-    q, sigma = mp.mpf(cell.q), cell.sigma
-    if cell.remove:
-        x = threshold(cell, eps)
-        clean, mixed = tail(x, sigma), (1 - q) * tail(x, sigma) + q * tail(x - 1, sigma)
-        return mixed - mp.exp(eps) * clean
-    x = threshold(cell, -eps)
-    if x == mp.ninf:
-        return mp.mpf(0)
-    clean, mixed = tail(-x, sigma), (1 - q) * tail(-x, sigma) + q * tail(1 - x, sigma)
-    return clean - mp.exp(eps) * mixed
-
-
-def two_steps(cell: Cell, depth: mp.mpf) -> mp.mpf:
-    """Return the mean over the first step's x, distributed as P, of one_step(eps - L(x)); delta is above e^-depth."""
-    q, sigma, eps = mp.mpf(cell.q), mp.mpf(cell.sigma), mp.mpf(cell.eps)
-    sign = 1 if cell.remove else -1
-
-    def integrand(x: mp.mpf) -> mp.mpf:
-        z = q * mp.expm1((2 * x - 1) / (2 * sigma**2))
-        density = mp.exp(-x * x / (2 * sigma**2)) / (sigma * mp.sqrt(2 * mp.pi))
-        return density * (1 + z if cell.remove else 1) * one_step(cell, eps - sign * mp.log1p(z))
-
-    reach = sigma * mp.sqrt(2 * (mp.log(10) * mp.mp.dps + depth))
-    edges = {k * sigma / 2 for k in range(-2 * math.ceil(reach / sigma), 2 * math.ceil((reach + 1) / sigma) + 1)}
-    # beyond this x the second step's threshold is outside the support of its loss: smooth there, but not analytic
-    edge = threshold(cell, (eps if cell.remove else -eps) - mp.log1p(-q))
-    return mp.quad(integrand, sorted(edges | {edge})) if mp.isfinite(edge) else mp.quad(integrand, sorted(edges))
-
-
 def answer(cell: Cell) -> Answer:
     """Return delta(eps) of one row; ArithmeticError where the contour integral takes too many nodes."""
     if cell.steps <= 2:
         with mp.workdps(120):
-            delta = one_step(cell, mp.mpf(cell.eps))
-            if cell.steps == 2:
-                delta = two_steps(cell, mp.mpf(0))
-                if -mp.log(delta) > 40:  # so small that the tails left out count
-                    delta = two_steps(cell, -2 * mp.log(delta))
+            delta = few_steps(cell)
             return Answer(delta, 1 - delta)
     upper = log_delta_near(cell) < -math.log(2)
     digits = 60 + math.ceil(math.log10(cell.steps))
@@ -246,31 +181,23 @@ def verify() -> None:
                 raise ArithmeticError(message)
 
 
-def write(count: int) -> int:
-    """Write the table and return its number of rows."""
-    rows = 0
-    with FILE.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for cell, found in cells(count):
-            arguments = (repr(cell.sigma), repr(cell.q), cell.steps, int(cell.remove), repr(cell.eps))
-            writer.writerow([*arguments, mp.nstr(found.log, 34, strip_zeros=False), f"{found.tolerance:.3e}"])
-            file.flush()
-            rows += 1
-    return rows
+def rows(count: int) -> Iterator[list[object]]:
+    """Yield the rows of the table."""
+    for cell, found in cells(count):
+        arguments = (repr(cell.sigma), repr(cell.q), cell.steps, int(cell.remove), repr(cell.eps))
+        yield [*arguments, mp.nstr(found.log, 34, strip_zeros=False), f"{found.tolerance:.3e}"]
 
 
 def check(step: int = 17) -> int:
     """Recompute every `step`-th row of the committed table; ValueError at the first that differs in 17 digits."""
-    with FILE.open(newline="") as file:
-        rows = list(csv.reader(file))[1::step]
-    for row in rows:
+    known = tables.read("sampled_gaussian")[::step]
+    for row in known:
         cell = Cell(float(row[0]), float(row[1]), int(row[2]), bool(int(row[3])), float(row[4]))
         found = answer(cell).log
         if abs(found - mp.mpf(row[5])) > max(abs(found), 1) * mp.mpf(10) ** -17:
             message = f"{cell}: {mp.nstr(found, 25)}, the table has {row[5]}"
             raise ValueError(message)
-    return len(rows)
+    return len(known)
 
 
 def main() -> None:
@@ -281,7 +208,10 @@ def main() -> None:
     arguments = parser.parse_args()
     mp.mp.dps, ctx.dps = 50, 60
     verify()
-    print(f"{check()} rows agree" if arguments.check else f"{write(arguments.rows)} rows written", flush=True)
+    if arguments.check:
+        print(f"{check()} rows agree")
+    else:
+        print(f"{tables.write('sampled_gaussian', HEADER, rows(arguments.rows))} rows written")
 
 
 if __name__ == "__main__":

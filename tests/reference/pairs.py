@@ -26,6 +26,11 @@ def pair(kind, parameters, rate=1.0):
     return _core.poisson_sampled(made, rate)
 
 
+def sampled_gaussians(sigma, rate, steps):
+    """Return the entries of equal steps."""
+    return [("gaussian", [1.0 / sigma], rate, float(steps))]
+
+
 def steps(entries):
     """Return counted pairs from (kind, parameters, rate, count)."""
     return [(pair(kind, parameters, rate), count) for kind, parameters, rate, count in entries]
@@ -41,21 +46,7 @@ def pld_bracket(entries, *question):
     return _core.pld_bracket(steps(entries), *question)
 
 
-def one_step_bracket(kind, parameters, rate, *question):
-    """Return the ends of one direction of one step; the question is (forward, for_epsilon, value)."""
-    return pair(kind, parameters, rate).one_step(*question)
-
-
-def one_step_delta(kind, parameters, rate, forward, eps):
-    """Return the exact formula of one step."""
-    return pair(kind, parameters, rate).delta(forward, eps)
-
-
-def one_step_masses(kind, parameters, rate, forward, eps):
-    """Return (p_below, p_above, q_below, q_above, p_infinite) of a cut at eps."""
-    return pair(kind, parameters, rate).masses(forward, eps)
-
-
-def one_step_support(kind, parameters, rate, forward):
-    """Return the least and the largest finite loss."""
-    return pair(kind, parameters, rate).support(forward)
+def sampled_gaussian_nodes(sigma, rate, forward, *where):
+    """Return (log M(c), its error) and (log |phi|, arg phi, error, bound from there on) at the nodes 0, h, ..., of where = (c, h, nodes)."""
+    sampled = _core.poisson_sampled(_core.gaussian(sigma), rate)
+    return _core.pair_nodes(sampled, forward, 26.0, *where)[0]

@@ -7,15 +7,14 @@ A test asks for `committed("NAME", ...)` where it would call the function NAME; 
 
 from __future__ import annotations
 
-import csv
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import mpmath as mp
 
-FILE = Path(__file__).parent / "values" / "slow_values.csv"
+import tables
+
 DIGITS = 34
 
 
@@ -111,16 +110,6 @@ def gaussian_beside_laplace_delta(sigma: float, scale: float, rate: float, eps: 
         return max(removed, added)
 
 
-FUNCTIONS: dict[str, Callable[..., mp.mpf]] = {
-    function.__name__: function
-    for function in (
-        renyi_of_sampled_gaussian,
-        largest_loss_on_a_ball,
-        replaced_gaussian_delta,
-        discrete_noise_delta,
-        gaussian_beside_laplace_delta,
-    )
-}
 SAMPLED_GAUSSIANS = [(1.0, 0.01), (0.8, 0.3), (3.0, 1e-4)]  # noise multiplier and rate
 BALLS = [(1.0, 1.0), (0.3, 1.0), (2.0, 1.0), (4.0, 3.5), (0.01, 0.02)]  # half the distance of the means, and the radius
 DISCRETE = [
@@ -134,39 +123,39 @@ DISCRETE = [
 DISCRETE_EPS = (-0.5, 0.0, 0.0113, 0.2, 0.73, 2.1, 4.9, 11.3)
 GAUSSIANS_BESIDE_LAPLACE = [(1.0, 2.0, 0.1), (0.7, 5.0, 0.3), (4.0, 4.0, 0.01), (10.0, 20.0, 0.05)]
 EPS_BESIDE_LAPLACE = (0.0, 0.001, 0.1, 0.5, 1.0, 4.0)
-CASES: dict[str, list[tuple]] = {
-    "renyi_of_sampled_gaussian": [
+CASES: dict[Callable[..., mp.mpf], list[tuple]] = {
+    renyi_of_sampled_gaussian: [
         (1 / noise, rate, order, forward)
         for (noise, rate), order, forward in itertools.product(
             SAMPLED_GAUSSIANS, (2.0, 3.0, 7.0, 1.5, 4.4), (True, False)
         )
     ],
-    "largest_loss_on_a_ball": [(*ball, dimension) for ball, dimension in itertools.product(BALLS, (1, 2, 3, 10, 200))],
-    "replaced_gaussian_delta": list(itertools.product((0.4, 1.0, 5.0), (1e-4, 0.1, 0.9), (-1.0, 0.0, 1e-3, 0.5, 4.0))),
-    "discrete_noise_delta": [
+    largest_loss_on_a_ball: [(*ball, dimension) for ball, dimension in itertools.product(BALLS, (1, 2, 3, 10, 200))],
+    replaced_gaussian_delta: list(itertools.product((0.4, 1.0, 5.0), (1e-4, 0.1, 0.9), (-1.0, 0.0, 1e-3, 0.5, 4.0))),
+    discrete_noise_delta: [
         (kind, scale, sensitivity * times, rate, forward, eps)
         for (kind, scale, sensitivity), (times, rate), forward, eps in itertools.product(
             DISCRETE, ((1, 1.0), (2, 1.0), (1, 0.03)), (True, False), DISCRETE_EPS
         )
     ],
-    "gaussian_beside_laplace_delta": [
+    gaussian_beside_laplace_delta: [
         (*noise, eps) for noise, eps in itertools.product(GAUSSIANS_BESIDE_LAPLACE, EPS_BESIDE_LAPLACE)
     ],
 }
+FUNCTIONS = {function.__name__: function for function in CASES}
 
 
 def rows() -> Iterator[tuple[str, tuple]]:
     """Yield the name and the arguments of each value."""
-    for name, cases in CASES.items():
+    for function, cases in CASES.items():
         for arguments in cases:
-            yield name, arguments
+            yield function.__name__, arguments
 
 
 @functools.cache
 def read() -> dict[tuple[str, ...], str]:
     """Read the file."""
-    with FILE.open(newline="", encoding="utf-8") as file:
-        return {(name, arguments): value for name, arguments, value in list(csv.reader(file))[1:]}
+    return {(name, arguments): value for name, arguments, value in tables.read("slow_values")}
 
 
 def committed(name: str, *arguments: object) -> mp.mpf:
@@ -182,10 +171,8 @@ def computed(name: str, arguments: tuple) -> str:
 
 def main() -> None:
     """Write the file."""
-    with FILE.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("function", "arguments", "value"))
-        writer.writerows((name, repr(arguments), computed(name, arguments)) for name, arguments in rows())
+    written = ((name, repr(arguments), computed(name, arguments)) for name, arguments in rows())
+    tables.write("slow_values", ("function", "arguments", "value"), written)
 
 
 if __name__ == "__main__":

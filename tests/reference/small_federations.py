@@ -8,6 +8,8 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+import enumeration
+
 PLACES = (-1.0, 0.0, 1.0)  # of a client's model around the round's first one, in units of how far it can move
 CLIENTS = range(4)
 EPSILONS = (0.0, 0.3, 1.0, 2.5)
@@ -20,27 +22,23 @@ def cells(mean, deviation, edges):
 
 def fixed(size):
     """Return the sets of a fixed number of clients, with their chances."""
-    return [(drawn, 1 / math.comb(len(CLIENTS), size)) for drawn in itertools.combinations(CLIENTS, size)]
+    return list(enumeration.fixed(CLIENTS, size))
 
 
-def poisson(rate, clients=CLIENTS):
+def poisson(rate):
     """Return the sets of a Poisson sample, with their chances."""
-    return [
-        (drawn, rate**number * (1 - rate) ** (len(clients) - number))
-        for number in range(len(clients) + 1)
-        for drawn in itertools.combinations(clients, number)
-    ]
+    return list(enumeration.poisson(CLIENTS, rate))
 
 
 def remaining(size, dropout):
     """Return the sets of those of a fixed number who do not drop out, with their chances."""
-    return [(stay, p * q) for drawn, p in fixed(size) for stay, q in poisson(1 - dropout, drawn)]
+    return list(enumeration.nested(fixed(size), lambda drawn: enumeration.poisson(drawn, 1 - dropout)))
 
 
 def law_of_mean(sets, others, mine, unused, *, use, noise, edges):
     """Return the joint law of how many take part and of their noisy mean, mine being used by the record with a probability."""
     laws = np.zeros((len(CLIENTS) + 1, edges.size))
-    for drawn, share in sets:
+    for share, drawn in sets:
         number = len(drawn)
         if number == 0:
             laws[0, -1] += share
@@ -59,5 +57,5 @@ def largest(law_of):
         for unused in PLACES:
             laws = [law_of(others, mine, unused) for mine in PLACES]
             for (p, q), eps in itertools.product(itertools.permutations(laws, 2), EPSILONS):
-                worst[eps] = max(worst[eps], float(np.maximum(p - math.exp(eps) * q, 0.0).sum()))
+                worst[eps] = max(worst[eps], enumeration.hockey_stick(p, q, eps))
     return worst

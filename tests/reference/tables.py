@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -38,10 +39,28 @@ class Table(NamedTuple):
         )
 
 
+def read(name: str) -> list[list[str]]:
+    """Return the rows of tests/reference/values/<name>.csv."""
+    with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))[1:]
+
+
+def write(name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
+    """Write a table row by row, and return the number of rows."""
+    written = 0
+    with (FOLDER / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for row in rows:
+            writer.writerow(row)
+            file.flush()
+            written += 1
+    return written
+
+
 def load(name: str) -> Table:
-    """Read tests/reference/values/<name>.csv: the arguments, then value and tolerance."""
-    with (FOLDER / f"{name}.csv").open(newline="") as file:
-        rows = list(csv.reader(file))[1:]
+    """Return a table whose last columns are value and tolerance, behind the arguments."""
+    rows = read(name)
     arguments = tuple(np.array([float(x) for x in column]) for column in list(zip(*rows, strict=True))[:-2])
     with localcontext() as context:
         context.prec = 60

@@ -15,8 +15,7 @@ from scipy.special import ndtr
 from scipy.stats import binom, laplace, skellam
 
 import hockeystick as hs
-from enumeration import hockey_stick
-from finite_laws import exponential, permute_and_flip
+from enumeration import exponential, hockey_stick, permute_and_flip
 from hockeystick import selection
 
 EDGES = np.linspace(-12.0, 12.0, 3001)

@@ -1,0 +1,29 @@
+"""Timing what is compared: everybody takes turns, so that a noisy neighbour disturbs all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+Name = TypeVar("Name")
+SHORTEST_SAMPLE = 5e-3  # seconds: short calls are repeated, so that the clock does not count
+
+
+def take_turns(
+    calls: Mapping[Name, Callable[[], Any]], rounds: int, clock: Callable[[], float] = time.process_time
+) -> dict[Name, list[float]]:
+    """Return the seconds per call of each in every round, after one call of each to warm the code up."""
+
+    def sample(call: Callable[[], Any], repeats: int) -> float:
+        start = clock()
+        for _ in range(repeats):
+            call()
+        return (clock() - start) / repeats
+
+    repeats = {name: max(1, round(SHORTEST_SAMPLE / max(sample(call, 1), 1e-9))) for name, call in calls.items()}
+    seconds: dict[Name, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            seconds[name].append(sample(call, repeats[name]))
+    return seconds
