@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -97,34 +98,29 @@ class TrustedAggregator(Algorithm):
         return np.array(factors[:rounds])
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        rule = self._plain_rule(problem, rounds, release=STOPPED if self.random_stop else LAST)
         most = problem.num_silos // self.batch_size
-        rule = self._plain_rule(
-            problem,
-            rounds,
-            step_factors=self._factors("step_factors", rounds) if self.step_factors else np.ones(1),
-            noise_factors=self._factors("noise_factors", rounds) if self.noise_factors else np.ones(1),
-            release=STOPPED if self.random_stop else LAST,
-            stop_rounds=last_rounds(self.suffix, rounds),
-        )
         if rounds > most:
             msg = f"rounds must be at most num_silos // batch_size ({most}), not {rounds}: each user takes part once"
             raise ValueError(msg)
-        return rule
+        return rule._replace(
+            step_factors=self._factors("step_factors", rounds),
+            noise_factors=self._factors("noise_factors", rounds),
+            stop_rounds=last_rounds(self.suffix, rounds),
+        )
 
     def _one_model(self, problem: Problem, rounds: int) -> Guarantee:
         inactive = problem.lipschitz is not None and problem.lipschitz <= self.clip_norm
         if self.random_stop or self.step_factors or self.noise_factors:
             return self._by_rounds(problem, rounds, convex=problem.convex and inactive)
+        if math.isinf(self.radius):  # nothing is hidden
+            return dataclasses.replace(self._every_model(problem, rounds), released=WORDS["last_model"])
         smooth = problem.smoothness is not None and self.learning_rate * problem.smoothness <= 2
         loss: Literal["convex", "nonconvex"] = "convex" if problem.convex and inactive and smooth else "nonconvex"
         noise = min(self._noises(problem))
 
         def delta_of(eps: float, t: int) -> float:
             """Return delta of t rounds: the bound for the users who took part, times their share."""
-            share = t * self.batch_size / problem.num_silos
-            if math.isinf(self.radius):
-                ledger = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
-                return share * float(ledger.delta(eps))
             bound = smallest_bound(
                 eps,
                 num_users=t * self.batch_size,
@@ -137,11 +133,11 @@ class TrustedAggregator(Algorithm):
                 smoothness=problem.smoothness,
                 strong_convexity=problem.strong_convexity if loss == "convex" else 0.0,
             )
-            return share * float(bound.delta)
+            return t * self.batch_size / problem.num_silos * float(bound.delta)
 
         return Guarantee(
             "replace",
-            "the last model only",
+            WORDS["last_model"],
             f"federated.best with loss={loss!r}",
             lambda t, delta: smallest_epsilon(lambda eps: delta_of(eps, t), delta),
         )
@@ -155,9 +151,7 @@ class TrustedAggregator(Algorithm):
 
     def _every_model(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing all models: who is in which batch might be known, and a user is in one."""
-        noise = min(self._noises(problem))
-        if self.noise_factors:
-            noise *= float(self._factors("noise_factors", rounds).min())
+        noise = min(self._noises(problem)) * float(self._factors("noise_factors", rounds).min())
         step = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
 
         def epsilon(t: int, delta: float) -> float:
@@ -189,7 +183,7 @@ class TrustedAggregator(Algorithm):
 
         return Guarantee(
             "replace",
-            "the model after a random round only" if self.random_stop else "the last model only",
+            "the model after a random round only" if self.random_stop else WORDS["last_model"],
             f"federated.trusted_aggregator{'_random_stop' if self.random_stop else ''}, round by round",
             epsilon,
         )
