@@ -236,11 +236,10 @@ class Loss:
     def constants(self, feature_bound: float | None, factor: float = 1.0) -> dict[str, float | None]:
         """Return what is claimed of a record's loss times a factor, as a function of the model; None where nothing is."""
         found: dict[str, float | None] = {"strong_convexity": factor * self.strong_convexity if self.convex else None}
+        bound = 1.0 if self.of_scores is None else feature_bound
         for name, power in (("smoothness", 2), ("lipschitz", 1)):
             stated = getattr(self, name)
-            unknown = stated is None or (self.of_scores is not None and feature_bound is None)
-            scale = 1.0 if self.of_scores is None or feature_bound is None else feature_bound**power
-            found[name] = None if unknown else factor * stated * scale
+            found[name] = None if stated is None or bound is None else factor * stated * bound**power
         return found
 
     @property
