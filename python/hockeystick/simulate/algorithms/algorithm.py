@@ -172,14 +172,18 @@ class Algorithm:
             raise NoGuaranteeError(msg)
         views = self._views(problem, rounds) if index is None else self._views_of(index, problem, rounds)
         if released is None:
-            return as_stated(next(iter(views.values()))(), problem)
-        return as_stated(view_from(choice("released", released, VIEWS), views), problem)
+            found = next(iter(views.values()))()
+        else:
+            found = view_from(choice("released", released, VIEWS), views)
+        stated = problem.loss.stated if isinstance(problem.loss, Loss) else ""
+        return replace(found, source=f"{found.source}; the loss as stated by the caller: {stated}") if stated else found
 
-    def _views(self, problem: Problem, rounds: int) -> Views:  # noqa: ARG002 - of others, rounds decide
+    def _views(self, problem: Problem, rounds: int) -> Views:
         """Return what is proven for which views of all records, first what the algorithm is meant to release.
 
         Here the server adds up noisy means of batches' gradients, and releases models.
         """
+        del rounds
         return {"messages": lambda: self._each_message(problem), "every_model": lambda: self._each_sum(problem)}
 
     def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:
@@ -223,12 +227,6 @@ class Algorithm:
             raise NoGuaranteeError(msg)
         source = f"Accountant; {samplers[0][0]!r} in each silo, which is charged for all rounds"
         return by_composition(accounts, WORDS["messages"], source)
-
-
-def as_stated(found: Guarantee, problem: Problem) -> Guarantee:
-    """Return a guarantee whose source says what is only stated about a loss of the user's own."""
-    stated = problem.loss.stated if isinstance(problem.loss, Loss) else ""
-    return replace(found, source=f"{found.source}; the loss as stated by the caller: {stated}") if stated else found
 
 
 def each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:

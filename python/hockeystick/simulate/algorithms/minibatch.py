@@ -70,9 +70,8 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
     message, and a number of messages that is known.
     """
     clients, samplers = algorithm._clients, algorithm._samplers(problem)
-    if any(
-        isinstance(sampler, (Poisson, WithReplacement)) for sampler in (clients, *(sampler for sampler, _ in samplers))
-    ):
+    drawn = [clients, *(sampler for sampler, _ in samplers)]
+    if any(isinstance(sampler, (Poisson, WithReplacement)) for sampler in drawn):
         msg = "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
         raise NoGuaranteeError(msg)
     batches = {int(sampler._expected(count)) for sampler, count in samplers}

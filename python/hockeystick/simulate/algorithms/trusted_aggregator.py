@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -135,12 +136,8 @@ class TrustedAggregator(Algorithm):
             )
             return t * self.batch_size / problem.num_silos * float(bound.delta)
 
-        return Guarantee(
-            "replace",
-            WORDS["last_model"],
-            f"federated.best with loss={loss!r}",
-            lambda t, delta: smallest_epsilon(lambda eps: delta_of(eps, t), delta),
-        )
+        source = f"federated.best with loss={loss!r}"
+        return Guarantee("replace", WORDS["last_model"], source, _until(rounds, delta_of))
 
     def _views(self, problem: Problem, rounds: int) -> Views:
         one: View = "random_model" if self.random_stop else "last_model"
@@ -154,12 +151,11 @@ class TrustedAggregator(Algorithm):
         noise = min(self._noises(problem)) * float(self._factors("noise_factors", rounds).min())
         step = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
 
-        def epsilon(t: int, delta: float) -> float:
-            at_most("rounds", t, "those planned", rounds)
-            share = t * self.batch_size / problem.num_silos
-            return smallest_epsilon(lambda eps: share * float(step.delta(eps)), delta)
+        def delta_of(eps: float, t: int) -> float:
+            return t * self.batch_size / problem.num_silos * float(step.delta(eps))
 
-        return Guarantee("replace", WORDS["every_model"], "Accountant; each user takes part once", epsilon)
+        source = "Accountant; each user takes part once"
+        return Guarantee("replace", WORDS["every_model"], source, _until(rounds, delta_of))
 
     def _by_rounds(self, problem: Problem, rounds: int, *, convex: bool) -> Guarantee:
         """Return the guarantee of Theorem 2 with schedules, or of Corollary 3."""
@@ -177,13 +173,19 @@ class TrustedAggregator(Algorithm):
             deltas = running_sums(first, core.theta(eps, hidden[:t]))
             return at_random_stop(deltas, rounds, self.suffix) if self.random_stop else float(deltas[-1])
 
-        def epsilon(t: int, delta: float) -> float:
-            at_most("rounds", t, "those planned", rounds)
-            return smallest_epsilon(lambda eps: delta_of(eps, t), delta)
-
         return Guarantee(
             "replace",
             "the model after a random round only" if self.random_stop else WORDS["last_model"],
             f"federated.trusted_aggregator{'_random_stop' if self.random_stop else ''}, round by round",
-            epsilon,
+            _until(rounds, delta_of),
         )
+
+
+def _until(rounds: int, delta_of: Callable[[float, int], float]) -> Callable[[int, float], float]:
+    """Return epsilon after no more than the planned rounds, where delta is known for every epsilon and number of rounds."""
+
+    def epsilon(t: int, delta: float) -> float:
+        at_most("rounds", t, "those planned", rounds)
+        return smallest_epsilon(lambda eps: delta_of(eps, t), delta)
+
+    return epsilon
