@@ -154,9 +154,9 @@ class NoisyFedAvg(Algorithm):
 
     def _gamma(self, rounds: int, num_clients: int) -> Array:
         """Return gamma_t of every round; of one, if they are alike."""
-        return data_sensitivity(
-            self._steps(rounds), num_clients=num_clients, clip_norm=self.clip_norm, prox=self._pull()
-        )
+        settings: dict[str, Any] = {"num_clients": num_clients, "clip_norm": self.clip_norm, "prox": self._pull()}
+        gamma: Array = data_sensitivity(self._steps(rounds), **settings)
+        return gamma
 
     def _steps(self, rounds: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         """Return the step sizes of every round; of one, if they are alike."""

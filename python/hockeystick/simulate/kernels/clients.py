@@ -52,8 +52,13 @@ def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int) -> Work:
     """Make room. Draws with replacement may be more than the records that there are, and products take eight records at once."""
     silos, largest = data.offsets.size - 1, int(np.diff(data.offsets).max())
     most = max(largest, int(rule.record_sizes.max())) + LANES
+    at, messages, gradients, totals, before = np.empty((5, runs, dimension))
     return Work(
-        *np.empty((5, runs, dimension)),
+        at=at,
+        messages=messages,
+        gradients=gradients,
+        totals=totals,
+        before=before,
         stream=np.zeros(streams.STATE_WORDS, np.uint64),
         clients=np.empty(silos, np.int64),
         client_order=np.arange(silos),

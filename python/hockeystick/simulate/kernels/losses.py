@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.cpython.unsafe.numbers import viewer  # the same bits as another type
 
-from hockeystick.simulate.kernels import contracted, inlined, kernel, reassociated, spliced
+from hockeystick.simulate.kernels import contracted, inlined, kernel, reassociated, same_bits, spliced
 from hockeystick.simulate.kernels.intrinsics import LANES, add_eight, dot_eight
 from hockeystick.simulate.kernels.user_loss import call_gradient, call_predict, call_value
 
@@ -241,7 +240,7 @@ def exponential(x):
     p = (p * r + 1.0 / 24.0) * r + 1.0 / 6.0
     p = (p * r + 0.5) * r + 1.0
     p = p * r + 1.0
-    return p * viewer((int(k) + 1023) << 52, np.float64)  # times 2^k
+    return p * same_bits((int(k) + 1023) << 52, np.float64)  # times 2^k
 
 
 @contracted
