@@ -20,17 +20,17 @@ SMALLEST_NORMAL = 2.0**-1022  # of noise, which rounding would change below
 class Work(NamedTuple):
     """Room for one thread's intermediate results in one or two runs at once; of two, all vectors are rows of matrices."""
 
-    at: Array  # the models that clients see
-    messages: Array
-    gradients: Array
-    totals: Array  # of the messages
-    before: Array  # the iterates before a round
     stream: NDArray[np.uint64]
     clients: NDArray[np.int64]  # who takes part
     client_order: NDArray[np.int64]  # the identity between draws
     records: NDArray[np.int64]  # a batch
     record_order: NDArray[np.int64]
     runs: NDArray[np.int64]  # which runs they are
+    at: Array  # the models that clients see
+    messages: Array
+    gradients: Array
+    totals: Array  # of the messages
+    before: Array  # the iterates before a round
     factors: Array  # of the records in a batch
     record: Array  # its gradient
     units: Array
@@ -54,17 +54,17 @@ def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int) -> Work:
     most = max(largest, int(rule.record_sizes.max())) + LANES
     at, messages, gradients, totals, before = np.empty((5, runs, dimension))
     return Work(
-        at=at,
-        messages=messages,
-        gradients=gradients,
-        totals=totals,
-        before=before,
         stream=np.zeros(streams.STATE_WORDS, np.uint64),
         clients=np.empty(silos, np.int64),
         client_order=np.arange(silos),
         records=np.empty(most, np.int64),
         record_order=np.arange(largest),
         runs=np.empty(runs, np.int64),
+        at=at,
+        messages=messages,
+        gradients=gradients,
+        totals=totals,
+        before=before,
         factors=np.empty((runs, most)),
         record=np.empty(dimension),
         units=np.empty(data.hidden + data.outputs),
@@ -93,13 +93,12 @@ def step_size(rule, rnd, step):
 
 @inlined
 def clip(vector, clip_norm):
-    """Clip a vector, and return whether it was short enough; one whose norm overflows becomes 0, since a model that is not finite would tell of it."""
+    """Clip a vector; one whose norm overflows becomes 0, since a model that is not finite would tell of the record."""
     norm = math.sqrt(losses.dot(vector, vector))
-    if math.isfinite(norm) and norm > clip_norm:
-        losses.scale(clip_norm / norm, vector)
-    elif not math.isfinite(norm) and clip_norm < math.inf:
+    if math.isfinite(norm) or clip_norm == math.inf:
+        losses.scale(losses.clipping(norm, clip_norm), vector)
+    else:
         losses.fill(0.0, vector)
-    return norm <= clip_norm
 
 
 @kernel
@@ -124,21 +123,16 @@ def encode_vector(stream, vector, bound, levels, bits, rate):
 
 @spliced
 def _add_any(data, rule, w, client, count, weight, clip_norm, work, out):
-    """Add the clipped gradients of records, weighted as their silo, encoded if there is a protocol.
-
-    Return half of how many more of them were short enough than were clipped.
-    """
-    below = 0.0
+    """Add the clipped gradients of records, weighted as their silo, encoded if there is a protocol."""
     for i in work.records[:count]:
         losses.gradient(data, w, data.offsets[client] + i, work.units, work.record)
         losses.scale(data.factors[client], work.record)
-        below += 0.5 if clip(work.record, clip_norm) else -0.5
+        clip(work.record, clip_norm)
         if rule.protocol_levels > 0:
             encode_vector(
                 work.stream, work.record, clip_norm, rule.protocol_levels, rule.protocol_bits, rule.protocol_rate
             )
         losses.add(weight, work.record, out)
-    return below
 
 
 @spliced
@@ -253,9 +247,16 @@ def release(data, rule, clip_norms, rnd, seed, work):
     noise is one vector. As in `clip`, a gradient whose norm overflows becomes 0, and counts as clipped.
     """
     clip_norm = rule.clip_norm if rnd == 0 else clip_norms[rnd - 1]
-    run, mean, noise, divisor = work.runs[0], work.totals[0], work.noise, rule.record_divisors[0]
+    run, mean, noise, divisor, below = work.runs[0], work.totals[0], work.noise, rule.record_divisors[0], 0.0
     count = draw_batch(data, rule, 0, rnd, run, seed, work)
-    below = _add_any(data, rule, work.at[0], 0, count, 1.0 / divisor, clip_norm, work, mean)
+    for i in work.records[:count]:
+        losses.gradient(data, work.at[0], i, work.units, work.record)
+        if math.sqrt(losses.dot(work.record, work.record)) <= clip_norm:
+            below += 0.5
+        else:
+            below -= 0.5
+            clip(work.record, clip_norm)
+        losses.add(1.0 / divisor, work.record, mean)
     losses.fill(0.0, noise)
     streams.start(work.stream, seed, streams.NOISE, run, rnd, 0, 0)
     streams.add_normals(work.stream, 1.0, noise)

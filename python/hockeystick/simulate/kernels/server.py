@@ -76,6 +76,7 @@ def _tree(rule, state, gradient, rnd, run, seed, stream):
         level += 1
     losses.scale(-rule.learning_rate, w)
     losses.add(1.0, state[BASE], w)
+    project(w, rule.radius)
 
 
 @spliced
@@ -96,13 +97,14 @@ def update(rule, state, at, mean, rnd, run, seed, stream):
         _average(rule, state, rnd)
     if rule.server == ACCELERATED:
         _accelerated(rule, state, at, mean, rnd)
+    elif rule.server == TREE:
+        _tree(rule, state, mean, rnd, run, seed, stream)
+    elif rule.server == AVERAGE:
+        losses.copy(mean, w)
+        project(w, rule.radius)
     else:
-        if rule.server == TREE:
-            _tree(rule, state, mean, rnd, run, seed, stream)
-        elif rule.server == AVERAGE:
-            losses.copy(mean, w)
-        else:
-            losses.add(-step_size(rule, rnd, 0), mean, w)
+        rate = step_size(rule, rnd, 0)
+        losses.add(-rate, mean, w)
         project(w, rule.radius)
     finite = True
     for j in range(w.size):

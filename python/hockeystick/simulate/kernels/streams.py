@@ -223,11 +223,13 @@ def remaining(stream, dropout, count, chosen):
 def draw(stream, seed, purpose, run, client, index, kind, size, rate, population, order, out):
     """Write who takes part in draw number `index` to `out` and return how many do; `order` is the identity, before and after."""
     stream, order, out = without_refcount(stream), without_refcount(order), without_refcount(out)
-    if kind == EVERY or kind == CYCLIC:  # noqa: PLR1714, SIM109 - two comparisons of numbers
-        place = index * size % population
+    if kind == EVERY:
+        for i in range(population):
+            out[i] = i
+        return population
+    if kind == CYCLIC:
         for i in range(size):
-            out[i] = place
-            place = place + 1 if place + 1 < population else 0
+            out[i] = (index * size + i) % population
         return size
     if kind == SHUFFLED:
         parts = population // size
