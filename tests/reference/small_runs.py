@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
+
+import numpy as np
 
 from hockeystick import simulate
 
@@ -25,6 +29,30 @@ LEARNT = simulate.AdaptiveClippingSGD(
     count_noise=0.9,
     records=simulate.Poisson(0.2),
 )
+
+
+SAMPLERS = (
+    simulate.EveryRound(),
+    simulate.Poisson(0.3),
+    simulate.Poisson(0.3, expected_batch_size=4),
+    simulate.FixedSize(3),
+    simulate.WithReplacement(3),
+    simulate.Shuffled(3),
+    simulate.Cyclic(3),
+)
+EVERYONE = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=math.inf, records=simulate.EveryRound())
+
+
+def gradient(problem: simulate.Problem, model: np.ndarray, clip_norm: float = math.inf) -> np.ndarray:
+    """Return the mean over silos of the mean clipped gradients: what one noiseless step of size 1 takes off a model."""
+    step = dataclasses.replace(EVERYONE, clip_norm=clip_norm)
+    return model - run(step, problem, rounds=1, initial=model).last_iterates[0]
+
+
+def step_divisors(schedule: str, rounds: int, local_steps: int) -> np.ndarray:
+    """Return what the step size is divided by in every local step of every round, shape (rounds, local_steps)."""
+    t, k = np.indices((rounds, local_steps))
+    return {"constant": 1 + 0 * t, "cyclic": k + 1, "stagewise": t + 1, "continuous": t * local_steps + k + 1}[schedule]
 
 
 def run(algorithm: simulate.Algorithm, problem: simulate.Problem = SILOS, **arguments: Any) -> simulate.Result:

@@ -6,6 +6,8 @@ A linear loss has one gradient everywhere, so that a round's message is a normal
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ import pytest
 from scipy import optimize, stats
 
 import effort
+from small_runs import EVERYONE, LEARNT, run
 
 pytest.importorskip("numba")
 
@@ -37,6 +40,7 @@ SAMPLERS: tuple[simulate.Participation, ...] = (
     simulate.WithReplacement(3),
 )
 SILO: dict[str, Any] = {"clip_norm": 1.0, "noise_std": 0.6}
+VIEWS: tuple[Any, ...] = (None, "messages", "every_model", "last_model")
 Law = dict[float, float]  # means of normal laws, and their probabilities
 
 
@@ -79,12 +83,11 @@ def mean_law(sampler: simulate.Participation, mine: float | None, others: float,
         if probability < 1e-12:
             continue  # one that leaves out is a lower end
         once[(i * (mine or 0.0) + k * others) / divisor] += probability
-    law = {0.0: 1.0}
+    law: Law = {0.0: 1.0}
     for _ in range(rounds):
         longer: Law = Counter()
-        for a, p in law.items():
-            for b, q in once.items():
-                longer[round(a + b, 9)] += p * q
+        for (a, p), (b, q) in itertools.product(law.items(), once.items()):
+            longer[round(a + b, 9)] += p * q
         law = longer
     return law
 
@@ -138,9 +141,8 @@ def test_messages_leak_no_more_than_is_certified(records: simulate.Participation
     """Every algorithm with batches, every view: what a record that is removed, added or replaced changes, in one round and in three."""
     mine, count = 1.0, 7
     problem = simulate.Problem("linear", [[mine]] + [[others]] * count)
-    views: tuple[Any, ...] = (None, "messages", "every_model", "last_model")
     guarantees = [
-        algorithm.guarantee(problem, rounds=4, released=view) for algorithm in minibatch(records) for view in views
+        algorithm.guarantee(problem, rounds=4, released=view) for algorithm in minibatch(records) for view in VIEWS
     ]
     (adjacency,) = {guarantee.adjacency for guarantee in guarantees}
     fresh = not isinstance(records, (simulate.Shuffled, simulate.Cyclic))
@@ -157,17 +159,9 @@ def test_messages_leak_no_more_than_is_certified(records: simulate.Participation
 @pytest.mark.parametrize("records", SAMPLERS, ids=repr)
 def test_learnt_clip_norms_leak_no_more_than_is_certified(records: simulate.Participation) -> None:
     """All gradients have the clip norm: mean and count move along one line, on which both releases are one normal law."""
-    count, noise, count_noise = 7, 2.0, 1.5
+    count, noise = 7, 2.0
     problem = simulate.Problem("linear", [[1.0]] * (1 + count))
-    algorithm = simulate.AdaptiveClippingSGD(
-        learning_rate=0.1,
-        clip_norm=1.0,
-        quantile=0.5,
-        clip_rate=0.2,
-        noise_multiplier=noise,
-        count_noise=count_noise,
-        records=records,
-    )
+    algorithm = dataclasses.replace(LEARNT, clip_norm=1.0, noise_multiplier=noise, count_noise=1.5, records=records)
     guarantee = algorithm.guarantee(problem, rounds=1)
     # A record's gradient and half a count, in deviations of their noise, are 1/noise long. Sums are divided by the divisor.
     divisor = records._divisor(1 + count)
@@ -181,14 +175,11 @@ def test_learnt_clip_norms_leak_no_more_than_is_certified(records: simulate.Part
 def test_a_public_divisor_is_for_records_added_or_removed() -> None:
     """Without one a record is replaced; models are what the divisor says."""
     problem = simulate.Problem("linear", [[1.0]] * 8)
-    plain, public = (
-        simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=1.0, noise_std=1e-9, records=records)
-        for records in (simulate.Poisson(1.0), simulate.Poisson(1.0, expected_batch_size=5))
-    )
-    assert plain.guarantee(problem, rounds=1).adjacency == "replace"
-    assert public.guarantee(problem, rounds=1).adjacency == "add_or_remove"
-    ends = [simulate.run(algorithm, problem, rounds=1, seed=1).last_iterates[0, 0] for algorithm in (plain, public)]
-    assert ends == pytest.approx([-1.0, -8 / 5], rel=1e-6)
+    for size, adjacency, end in ((None, "replace", -1.0), (5, "add_or_remove", -8 / 5)):
+        records = simulate.Poisson(1.0, expected_batch_size=size)
+        algorithm = dataclasses.replace(EVERYONE, clip_norm=1.0, noise_std=1e-9, records=records)
+        assert algorithm.guarantee(problem, rounds=1).adjacency == adjacency
+        assert run(algorithm, problem, rounds=1).last_iterates[0, 0] == pytest.approx(end, rel=1e-6)
 
 
 def test_plans_say_which_records_are_adjacent() -> None:
@@ -214,8 +205,8 @@ def every_algorithm() -> Iterator[Any]:
         yield simulate.NoisyFedAvg(**local, records=records), [8]
         yield simulate.NoisyFedAvg(**local, records=records, client_weights="records"), [4, 4]
         yield simulate.NoisyFedProx(**local, prox=1.0, records=records), [8]
-        learnt: dict[str, Any] = {"quantile": 0.5, "clip_rate": 0.5, "noise_multiplier": 1.0, "count_noise": 1.0}
-        yield simulate.AdaptiveClippingSGD(learning_rate=0.5, clip_norm=1.0, **learnt, records=records), [8]
+        learnt = {"learning_rate": 0.5, "clip_norm": 1.0, "quantile": 0.5, "noise_multiplier": 1.0, "count_noise": 1.0}
+        yield dataclasses.replace(LEARNT, **learnt, records=records), [8]
         if isinstance(records, (simulate.Shuffled, simulate.Cyclic)):
             yield simulate.TreeFTRL(**steps, records=records, restart=True), [8]
     for clients in (simulate.EveryRound(), simulate.Poisson(0.5), simulate.FixedSize(2), simulate.Cyclic(2)):
@@ -229,8 +220,7 @@ def every_algorithm() -> Iterator[Any]:
 
 def guarantees_of(algorithm: Any, problem: simulate.Problem, rounds: int) -> Iterator[tuple[str | None, Any]]:
     """Yield the guarantee of each view that has one."""
-    views: tuple[Any, ...] = (None, "messages", "every_model", "last_model")
-    for view in views:
+    for view in VIEWS:
         with contextlib.suppress(simulate.NoGuaranteeError):
             yield view, algorithm.guarantee(problem, rounds=rounds, released=view)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
+
+from small_runs import step_divisors
 
 pytest.importorskip("numba")
 
@@ -24,9 +27,7 @@ def quadratic(*centres: float, sizes: tuple[int, ...] | None = None) -> simulate
 
 def last(algorithm: simulate.Algorithm, problem: simulate.Problem, rounds: int, **arguments: Any) -> np.ndarray:
     """Return the released model of one run."""
-    return simulate.run(algorithm, problem, **({"rounds": rounds, "seed": 1, "num_threads": 1} | arguments)).models[
-        -1, 0
-    ]
+    return simulate.run(algorithm, problem, rounds=rounds, seed=1, num_threads=1, **arguments).models[-1, 0]
 
 
 def minibatch(**settings: Any) -> simulate.NoisyMinibatchSGD:
@@ -59,10 +60,9 @@ def test_multistage_schedule_by_hand():
     assert (length, round(scale, 3)) == (1707, 12887.572)
     with pytest.raises(ValueError, match="at least 1707, those of the first stage"):
         simulate.multistage_schedule(**arguments, rounds=1706)
-    third = simulate.multistage_schedule(
-        smoothness=10.0, strong_convexity=0.1, gradient_std=2.0, initial_gap=5.0, rounds=10**5
-    )[2]
-    assert (third[0], round(third[1], 1)) == (5462, 131874.6)
+    arguments |= {"smoothness": 10.0, "gradient_std": 2.0, "initial_gap": 5.0}
+    length, scale = simulate.multistage_schedule(**arguments, rounds=10**5)[2]
+    assert (length, round(scale, 1)) == (5462, 131874.6)
 
 
 def test_a_stage_starts_from_the_last_ones_result():
@@ -98,9 +98,8 @@ def test_vector_protocol_is_unbiased():
     vectors = rng.normal(size=(200, 3))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True) * rng.uniform(1, 2, size=(200, 1))
     problem = simulate.Problem("linear", vectors, sizes=[1] * 200)
-    algorithm = simulate.ShuffledMinibatchSGD(
-        learning_rate=1.0, clip_norm=1.0, protocol=simulate.BinomialNoise(20, 8, 0.25)
-    )
+    protocol = simulate.BinomialNoise(20, 8, 0.25)
+    algorithm = simulate.ShuffledMinibatchSGD(learning_rate=1.0, clip_norm=1.0, protocol=protocol)
     result = simulate.run(algorithm, problem, rounds=1, seed=3, num_runs=2000)
     error = -200 * result.last_iterates - vectors.sum(axis=0)
     assert np.all(abs(error.mean(axis=0)) < 3 * error.std(axis=0) / math.sqrt(2000))
@@ -111,9 +110,9 @@ def test_accelerated_protocol_is_accelerated_sgd():
     """With many levels and no noise bits the protocol only rounds: the run is the plain one's up to that."""
     problem = quadratic(0.3, 0.9)
     shared: dict[str, Any] = {"scale": 2.0, "records": simulate.EveryRound(), "clip_norm": 5.0}
-    plain = last(simulate.AcceleratedMinibatchSGD(**shared), problem, 6)
-    coded = last(
-        simulate.AcceleratedMinibatchSGD(protocol=simulate.BinomialNoise(10**9, 0, 0.25), **shared), problem, 6
+    plain, coded = (
+        last(simulate.AcceleratedMinibatchSGD(protocol=protocol, **shared), problem, 6)
+        for protocol in (None, simulate.BinomialNoise(10**9, 0, 0.25))
     )
     assert coded == pytest.approx(plain, abs=1e-7)
 
@@ -147,30 +146,17 @@ def test_fedavg_is_numpys(schedule, prox, clipping):
     problem = simulate.synthetic("logistic", sizes=[5, 9, 4], num_features=6, seed=2, heterogeneity=0.5)
     rate, local, clip_norm = 0.8, 3, 0.2
     w = np.zeros(6)
-    for t in range(4):
+    for rates in rate / step_divisors(schedule, 4, local):
         models = []
         for silo in range(3):
             v = w.copy()
-            for k in range(local):
-                divisor = {"cyclic": k + 1, "stagewise": t + 1, "continuous": t * local + k + 1}.get(schedule, 1)
-                v -= (
-                    rate
-                    / divisor
-                    * (numpy_gradient(problem, v, silo, clip_norm, batch=clipping == "batch") + prox * (v - w))
-                )
+            for eta in rates:
+                gradient = numpy_gradient(problem, v, silo, clip_norm, batch=clipping == "batch")
+                v -= eta * (gradient + prox * (v - w))
             models.append(v)
         w = np.mean(models, axis=0)
-    settings: dict[str, Any] = {
-        "learning_rate": rate,
-        "local_steps": local,
-        "clip_norm": clip_norm,
-        "clipping": clipping,
-        "schedule": schedule,
-    }
-    if prox:
-        algorithm: simulate.Algorithm = simulate.NoisyFedProx(**settings, prox=prox)
-    else:
-        algorithm = simulate.NoisyFedAvg(**settings)
+    kind = partial(simulate.NoisyFedProx, prox=prox) if prox else simulate.NoisyFedAvg
+    algorithm = kind(learning_rate=rate, local_steps=local, clip_norm=clip_norm, clipping=clipping, schedule=schedule)
     assert last(algorithm, problem, 4) == pytest.approx(w, rel=1e-12)
 
 
@@ -246,18 +232,13 @@ def test_moments_of_projected_sgd():
 def test_moments_of_federated_algorithms():
     """Noise is drawn for each client: its variance falls with their number, and adds up over rounds and local steps."""
     problem = simulate.Problem("linear", [[0.5], [-0.1], [0.2], [0.6]], sizes=[1] * 4)
-    shared: dict[str, Any] = {"clip_norm": 1.0, "noise_std": 0.7}
+    shared: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 0.7}
     mean = -0.3 * 5
-    fedavg = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=3, **shared)
-    moments(fedavg, problem, 5, 0.1 * 3 * mean, 5 * 0.7**2 / 4)
-    local = simulate.LocalSGD(learning_rate=0.1, local_steps=3, **shared)
-    moments(local, problem, 5, 0.1 * 3 * mean, 0.1**2 * 3 * 5 * 0.7**2 / 4)
-    sgd = simulate.NoisyMinibatchSGD(learning_rate=0.1, records=simulate.EveryRound(), **shared)
-    moments(sgd, problem, 5, 0.1 * mean, 0.1**2 * 5 * 0.7**2 / 4)
-    silos = simulate.NoisyMinibatchSGD(
-        learning_rate=0.1, records=simulate.EveryRound(), clip_norm=1.0, noise_std=(0.1, 0.2, 0.3, 2.0)
-    )
-    moments(silos, problem, 5, 0.1 * mean, 0.1**2 * 5 * (0.01 + 0.04 + 0.09 + 4.0) / 16)
+    moments(simulate.NoisyFedAvg(local_steps=3, **shared), problem, 5, 0.1 * 3 * mean, 5 * 0.7**2 / 4)
+    moments(simulate.LocalSGD(local_steps=3, **shared), problem, 5, 0.1 * 3 * mean, 0.1**2 * 3 * 5 * 0.7**2 / 4)
+    for noise, variance in ((0.7, 4 * 0.7**2), ((0.1, 0.2, 0.3, 2.0), 0.01 + 0.04 + 0.09 + 4.0)):
+        sgd = simulate.NoisyMinibatchSGD(**(shared | {"noise_std": noise}), records=simulate.EveryRound())
+        moments(sgd, problem, 5, 0.1 * mean, 0.1**2 * 5 * variance / 16)
 
 
 def test_moments_of_tree_noise():

@@ -12,7 +12,7 @@ from scipy import optimize, stats
 from scipy.special import ndtr
 
 from plain_fedavg import least_p_value, trained
-from small_runs import SILOS
+from small_runs import SILOS, step_divisors
 
 pytest.importorskip("numba")
 
@@ -27,8 +27,12 @@ MOVE = 2 * 0.1 * 5  # of a client's model, by one record, in deviations of its n
 
 def epsilon_of(algorithm: simulate.Algorithm, num_clients: int = 100, records: int = 1, rounds: int = 200) -> float:
     """Return the certified epsilon at 1e-5 of clients with equally many records."""
-    problem = simulate.Problem("linear", np.zeros((num_clients * records, 2)), sizes=[records] * num_clients)
-    return algorithm.guarantee(problem, rounds=rounds).epsilon(rounds, 1e-5)
+    return algorithm.guarantee(idle(num_clients, records), rounds=rounds).epsilon(rounds, 1e-5)
+
+
+def idle(num_clients: int = 100, records: int = 1) -> simulate.Problem:
+    """Return linear losses of clients with equally many records."""
+    return simulate.Problem("linear", np.zeros((num_clients * records, 2)), sizes=[records] * num_clients)
 
 
 # Clients who are drawn, and who drop out
@@ -100,7 +104,7 @@ def test_steps_that_fall_are_never_charged_too_little(clients):
 
 def test_many_rounds_cost_no_more_than_some():
     """With a ball, epsilon of the last model stops growing; without one, or after few rounds, every model may be released."""
-    problem = simulate.Problem("linear", np.zeros((100, 2)), sizes=[1] * 100)
+    problem = idle()
     within, anywhere = (NoisyFedAvg(**SETTINGS, clients=FixedSize(5), radius=radius) for radius in (1.0, math.inf))
     assert within.guarantee(problem, rounds=200).released == "the averaged model of every round"
     hidden, shown = (algorithm.guarantee(problem, rounds=4000) for algorithm in (within, anywhere))
@@ -114,8 +118,7 @@ def test_many_rounds_cost_no_more_than_some():
 def test_bounds_of_the_last_model_alone_are_not_given_with_dropouts(clients):
     """Bounds of hidden states are for rounds whose noise is the same: with dropouts the last model has the bound of all of them."""
     algorithm = NoisyFedAvg(**SETTINGS, clients=clients, dropout=0.1, radius=0.1)
-    problem = simulate.Problem("linear", np.zeros((100, 2)), sizes=[1] * 100, feature_bound=1.0)
-    last, every = (algorithm.guarantee(problem, rounds=300, released=view) for view in ("last_model", "every_model"))
+    last, every = (algorithm.guarantee(idle(), rounds=300, released=view) for view in ("last_model", "every_model"))
     assert last.epsilon(300, 1e-5) == every.epsilon(300, 1e-5)
 
 
@@ -143,14 +146,7 @@ def test_extreme_settings_have_an_answer(algorithm, loss, more):
 
 def gdp_of_rounds(schedule: str, settings: dict[str, Any], prox: float) -> float:
     """Return epsilon of six FedProx rounds of four clients, each released: independent shifts of gamma_t."""
-    t, k = np.arange(6)[:, None], np.arange(3)
-    divisors = {
-        "constant": 1 + 0 * t * k,
-        "cyclic": 1 + k + 0 * t,
-        "stagewise": t + 1 + 0 * k,
-        "continuous": 3 * t + k + 1,
-    }
-    kept = np.prod(1 - settings["learning_rate"] * prox / divisors[schedule], axis=1)
+    kept = np.prod(1 - settings["learning_rate"] * prox / step_divisors(schedule, 6, 3), axis=1)
     shifts = 2 * settings["clip_norm"] / (4 * prox) * (1 - kept) * 2 / settings["noise_std"]
     return float(hs.gdp_epsilon(math.sqrt(float((shifts**2).sum())), 1e-5))
 
@@ -189,9 +185,8 @@ def test_clients_drop_out_independently():
 def test_without_anybody_the_model_stays():
     """The only client drops out in some rounds: the model takes as many steps as it is there, independently from round to round."""
     algorithm = NoisyFedAvg(learning_rate=1.0, local_steps=1, clip_norm=1.0, dropout=0.6)
-    result = simulate.run(
-        algorithm, simulate.Problem("linear", [[1.0]]), rounds=10, seed=3, num_runs=4000, record_every=1
-    )
+    alone = simulate.Problem("linear", [[1.0]])
+    result = simulate.run(algorithm, alone, rounds=10, seed=3, num_runs=4000, record_every=1)
     moved = -np.diff(result.models[:, :, 0], axis=0, prepend=0.0)
     assert set(np.unique(moved)) == {0.0, 1.0}
     counts = np.bincount(moved.sum(axis=0).astype(int), minlength=11)[:8]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from small_runs import SILOS, run
+from small_runs import LEARNT, SAMPLERS, SILOS, gradient, run
 
 pytest.importorskip("numba")
 
@@ -17,34 +18,23 @@ import hockeystick as hs
 from hockeystick import simulate
 from hockeystick.training import adaptive_clipping_noise
 
-SETTING: dict[str, Any] = {
-    "learning_rate": 0.3,
-    "clip_norm": 1.5,
-    "quantile": 0.4,
-    "clip_rate": 0.5,
-    "noise_multiplier": 0.8,
-    "count_noise": 0.9,
-}
+learnt = partial(dataclasses.replace, LEARNT, records=simulate.EveryRound())  # with some settings changed
+SPLIT = adaptive_clipping_noise(0.8, 0.9)
 POOLED = SILOS.pooled()
-
-
-def learnt(**changes: Any) -> simulate.AdaptiveClippingSGD:
-    """Return an algorithm with some settings changed."""
-    return simulate.AdaptiveClippingSGD(**(SETTING | changes))
 
 
 # Against plain NumPy
 
 
 def numpy_runs(
-    problem: simulate.Problem, rounds: int, num_runs: int, rate: float, rng: np.random.Generator, **changes: float
+    problem: simulate.Problem, rounds: int, num_runs: int, rate: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return last models (num_runs, d) and clip norms (num_runs, rounds) of Poisson batches and least squares, as Algorithm 1 is printed."""
-    eta, first, quantile, clip_rate, z, count_noise = (SETTING | changes).values()
+    quantile, clip_rate, z, count_noise = LEARNT.quantile, LEARNT.clip_rate, LEARNT.noise_multiplier, LEARNT.count_noise
     x, y = problem.data.features, problem.data.labels
     expected = rate * len(x)
     split = (z**-2 - (2 * count_noise) ** -2) ** -0.5
-    w, clip_norm = np.zeros((num_runs, x.shape[1])), np.full(num_runs, first)
+    w, clip_norm = np.zeros((num_runs, x.shape[1])), np.full(num_runs, LEARNT.clip_norm)
     path = []
     for _ in range(rounds):
         taken = rng.random((num_runs, len(x))) < rate
@@ -55,16 +45,16 @@ def numpy_runs(
         total += split * clip_norm[:, np.newaxis] * rng.standard_normal(w.shape)
         below = np.where(taken, (norms <= clip_norm[:, np.newaxis]) - 0.5, 0.0).sum(axis=1)
         share = 0.5 + (below + count_noise * rng.standard_normal(num_runs)) / expected
-        w = w - eta * total / expected
+        w = w - LEARNT.learning_rate * total / expected
         clip_norm = clip_norm * np.exp(-clip_rate * (share - quantile))
         path.append(clip_norm)
     return w, np.array(path).T
 
 
-def least_squares(num_records: int = 12) -> simulate.Problem:
+def least_squares() -> simulate.Problem:
     """Return records of two features, whose gradients at 0 have norms from 0.02 to 4."""
     rng = np.random.default_rng(11)
-    return simulate.Problem("least_squares", rng.normal(size=(num_records, 2)), rng.normal(size=num_records))
+    return simulate.Problem("least_squares", rng.normal(size=(12, 2)), rng.normal(size=12))
 
 
 @pytest.mark.share(2)
@@ -73,78 +63,48 @@ def test_law_is_numpys(num_runs):
     """Models and clip norms of thousands of runs: no mean, covariance or law differs at 1e-3 after correction."""
     problem, rounds, rate = least_squares(), 6, 0.5
     result = simulate.run(learnt(records=simulate.Poisson(rate)), problem, rounds=rounds, seed=3, num_runs=num_runs)
-    assert result.clip_norm is not None
     w, path = numpy_runs(problem, rounds, num_runs, rate, np.random.default_rng(4))
     ours = np.column_stack([result.last_iterates, np.log(result.clip_norm)])
     theirs = np.column_stack([w, np.log(path)])
     found = [stats.ks_2samp(a, b).pvalue for a, b in zip(ours.T, theirs.T, strict=True)]
-    found += [stats.ttest_ind(a, b, equal_var=False).pvalue for a, b in zip(ours.T, theirs.T, strict=True)]
-    for i in range(ours.shape[1]):  # all entries of the covariance, of models and clip norms together
-        for j in range(i, ours.shape[1]):
-            one, other = (
-                (sample[:, i] - sample[:, i].mean()) * (sample[:, j] - sample[:, j].mean()) for sample in (ours, theirs)
-            )
-            found.append(stats.ttest_ind(one, other, equal_var=False).pvalue)
+    found += stats.ttest_ind(ours, theirs, equal_var=False).pvalue.tolist()
+    i, j = np.triu_indices(ours.shape[1])  # all entries of the covariance, of models and clip norms together
+    products = [centred[:, i] * centred[:, j] for centred in (ours - ours.mean(axis=0), theirs - theirs.mean(axis=0))]
+    found += stats.ttest_ind(*products, equal_var=False).pvalue.tolist()
     assert min(found) > 1e-3 / len(found)
 
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic", "softmax", "network"])
 def test_rounds_are_numpys_almost_without_noise(loss):
     """With noise of 1e-9 and full batches the run is a recursion; the gradients are those that `NoisyMinibatchSGD` steps by."""
-    problem = least_squares() if loss == "least_squares" else small(loss)
+    problem = simulate.synthetic(loss, sizes=[20], num_features=9, seed=5, num_classes=3, hidden=4)
+    problem = least_squares() if loss == "least_squares" else problem
     tiny = {"noise_multiplier": 1e-9, "count_noise": 1e-9}
     result = simulate.run(learnt(**tiny), problem, rounds=5, seed=1, record_every=1)
-    assert result.clip_norm is not None
-    w, clip_norm = problem.initial(), SETTING["clip_norm"]
+    w, clip_norm = problem.initial(), LEARNT.clip_norm
     for rnd in range(5):
         norms, mean = gradients_at(problem, w, clip_norm)
         assert np.abs(np.log(norms / clip_norm)).min() > 1e-6  # no tie that noise could decide
-        w = w - SETTING["learning_rate"] * mean
-        clip_norm *= math.exp(-SETTING["clip_rate"] * (np.mean(norms <= clip_norm) - SETTING["quantile"]))
+        w = w - LEARNT.learning_rate * mean
+        clip_norm *= math.exp(-LEARNT.clip_rate * (np.mean(norms <= clip_norm) - LEARNT.quantile))
         np.testing.assert_allclose(result.models[rnd, 0], w, rtol=0, atol=1e-6)
         assert result.clip_norm[0, rnd] == pytest.approx(clip_norm, rel=1e-6)
-
-
-def small(loss: str) -> simulate.Problem:
-    """Return 20 records of nine features."""
-    extra: dict[str, Any] = {"num_classes": 3} if loss in ("softmax", "network") else {}
-    extra |= {"hidden": 4} if loss == "network" else {}
-    return simulate.synthetic(loss, sizes=[20], num_features=9, seed=5, **extra)
 
 
 def gradients_at(problem: simulate.Problem, w: np.ndarray, clip_norm: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the norms of all gradients, and the mean of the clipped ones: each by a step of noise-free SGD on one record."""
     found = []
-    for row in range(problem.num_records):
-        one = simulate.Problem(
-            problem.loss,
-            problem.data.features[row : row + 1],
-            problem.data.labels[row : row + 1],
-            **({"num_classes": 3} if problem.loss in ("softmax", "network") else {}),
-            **({"hidden": 4} if problem.loss == "network" else {}),
-        )
-        step = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=math.inf, records=simulate.EveryRound())
-        found.append(w - simulate.run(step, one, rounds=1, seed=1, initial=w).last_iterates[0])
+    for features, label in zip(problem.features, problem.labels, strict=True):
+        one = dataclasses.replace(problem, features=[features], labels=[label], sizes=None)
+        found.append(gradient(one, w))
     norms = np.linalg.norm(found, axis=1)
     return norms, np.mean(np.array(found) * np.minimum(1.0, clip_norm / norms)[:, np.newaxis], axis=0)
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        simulate.EveryRound(),
-        simulate.Poisson(0.2),
-        simulate.Poisson(0.2, expected_batch_size=7),
-        simulate.FixedSize(7),
-        simulate.WithReplacement(7),
-        simulate.Shuffled(7),
-        simulate.Cyclic(7),
-    ],
-)
+@pytest.mark.parametrize("records", SAMPLERS, ids=repr)
 def test_a_clip_norm_that_stays_is_noisy_sgd(records):
     """At a clip rate of 1e-300 batches, noise and models are those of `NoisyMinibatchSGD` with the noise of the updates."""
-    split = hs.training.adaptive_clipping_noise(0.8, 0.9)
-    noise = split * 1.5 / records._divisor(POOLED.num_records)
+    noise = SPLIT * 1.5 / records._divisor(POOLED.num_records)
     plain = simulate.NoisyMinibatchSGD(learning_rate=0.3, clip_norm=1.5, noise_std=noise, records=records)
     one = run(learnt(clip_rate=1e-300, records=records), POOLED, num_runs=3)
     other = run(plain, POOLED, num_runs=3)
@@ -168,13 +128,11 @@ def test_converges_to_the_quantile(quantile, first):
     problem = log_uniform(1000)
     setting = {"quantile": quantile, "clip_norm": first, "clip_rate": 0.2, "count_noise": 25.0}
     result = simulate.run(learnt(records=simulate.Poisson(0.5), **setting), problem, rounds=400, seed=1, num_runs=20)
-    assert result.clip_norm is not None
     ends = result.clip_norm[:, 200:]
     assert ends.mean() == pytest.approx(math.exp(quantile), rel=2e-3)
     assert np.abs(np.log(ends) - quantile).max() < 0.15
-    assert np.mean(np.abs(problem.data.features[:, 0]) <= ends.ravel()[:, np.newaxis]) == pytest.approx(
-        quantile, abs=5e-3
-    )
+    kept = np.mean(np.abs(problem.data.features[:, 0]) <= ends.ravel()[:, np.newaxis])
+    assert kept == pytest.approx(quantile, abs=5e-3)
 
 
 def test_law_of_the_clip_norm():
@@ -184,9 +142,8 @@ def test_law_of_the_clip_norm():
     algorithm = learnt(records=simulate.Poisson(rate), **setting)
     path = np.log(simulate.run(algorithm, log_uniform(n), rounds=12, seed=5, num_runs=num_runs).clip_norm)
     expected = rate * n
-    step = (
-        rate * (1 - rate) * n / 4 / expected**2 + (count_noise / expected) ** 2
-    )  # of a term of +-1/2 each, and of the noise
+    # The variances of a term of +-1/2 each, and of the noise
+    step = rate * (1 - rate) * n / 4 / expected**2 + (count_noise / expected) ** 2
     keeps = 1 - clip_rate
     for t in (1, 2, 5, 12):
         mean = quantile + (0.3 - quantile) * keeps**t
@@ -205,16 +162,13 @@ def test_one_round_leaks_what_is_certified():
 
     So the guarantee is attained: delta of a shift by 2/z at its epsilon is the delta that was asked.
     """
-    runs, rest = 20_000, [0.0] * 3
     algorithm = learnt(learning_rate=1.0, clip_norm=1.0, quantile=0.5)
-    split = hs.training.adaptive_clipping_noise(0.8, 0.9)
-    direction = np.array([1 / split, 0.5 / 0.9]) * 0.8  # of the shift, in deviations of the noise; a unit vector
+    direction = np.array([1 / SPLIT, 0.5 / 0.9]) * 0.8  # of the shift, in deviations of the noise; a unit vector
     for seed, vector, sign in ((1, 1.0, 1), (2, -1.0001, -1)):
-        problem = simulate.Problem("linear", [[vector], *([x] for x in rest)])
-        result = simulate.run(algorithm, problem, rounds=1, seed=seed, num_runs=runs)
-        assert result.clip_norm is not None
-        total = -4 * result.last_iterates[:, 0] / split
-        count = (-4 * np.log(result.clip_norm[:, 0]) / SETTING["clip_rate"] - 1.5) / 0.9  # the others are below
+        problem = simulate.Problem("linear", [[vector], [0.0], [0.0], [0.0]])
+        result = simulate.run(algorithm, problem, rounds=1, seed=seed, num_runs=20_000)
+        total = -4 * result.last_iterates[:, 0] / SPLIT
+        count = (-4 * np.log(result.clip_norm[:, 0]) / LEARNT.clip_rate - 1.5) / 0.9  # the others are below
         ratio = np.column_stack([total, count]) @ direction
         assert stats.kstest(ratio - sign / 0.8, "norm").pvalue > 1e-3
     guarantee = algorithm.guarantee(problem, rounds=1)
@@ -229,8 +183,7 @@ def likelihood_ratio(
     algorithm: simulate.AdaptiveClippingSGD, result: simulate.Result, records: tuple[float, float]
 ) -> np.ndarray:
     """Return the logarithm of the likelihood ratio of all that a run releases: one record is the first of two, three others are 0."""
-    assert result.clip_norm is not None
-    split = hs.training.adaptive_clipping_noise(algorithm.noise_multiplier, algorithm.count_noise)
+    split = adaptive_clipping_noise(algorithm.noise_multiplier, algorithm.count_noise)
     models = np.vstack([np.zeros((1, result.num_runs)), result.models[:, :, 0]])
     logs = np.log(np.vstack([np.full((1, result.num_runs), algorithm.clip_norm), result.clip_norm.T]))
     clip_norm = np.exp(logs[:-1])
@@ -262,24 +215,21 @@ def test_audit_of_all_rounds_stays_below():
 def test_a_record_whose_gradient_is_zero_is_a_replacement(fpr):
     """A gradient above the clip norm against one of 0: both counts show, and the best test of them finds no more than is certified."""
     algorithm = learnt(clip_norm=1.0, noise_multiplier=1.0, count_noise=0.51, records=simulate.Poisson(1.0))
-    spread = 1.0 / math.hypot(
-        1.0 / adaptive_clipping_noise(1.0, 0.51), 1.0 / 0.51
-    )  # the sum moves by C, and the count by 1
-    played = stats.norm.sf(stats.norm.isf(fpr) - 1.0 / spread)
+    shift = math.hypot(1.0 / adaptive_clipping_noise(1.0, 0.51), 1.0 / 0.51)  # the sum moves by C, and the count by 1
+    played = stats.norm.sf(stats.norm.isf(fpr) - shift)
     guarantee = algorithm.guarantee(simulate.Problem("linear", [[1.5], [0.0]]), rounds=1)
     assert guarantee.adjacency == "replace"
-    certified = hs.risk.true_positive_rate(hs.Accountant("replace").compose(hs.Gaussian(1.0)), fpr)
-    assert guarantee.epsilon(1, 1e-5) == hs.Accountant("replace").compose(hs.Gaussian(1.0)).epsilon(1e-5)
-    assert fpr < played <= certified
+    release = hs.Accountant("replace").compose(hs.Gaussian(1.0))
+    assert guarantee.epsilon(1, 1e-5) == release.epsilon(1e-5)
+    assert fpr < played <= hs.risk.true_positive_rate(release, fpr)
 
 
 def test_a_clip_norm_that_falls_below_the_squares_of_doubles_ends_its_run():
     """Gradients that are far smaller than the clip norm pull it down; the run ends before lengths of gradients can no longer be told apart."""
     problem = simulate.Problem("linear", [[1e-165], [0.0]])
+    algorithm = learnt(clip_norm=1.0, clip_rate=2.0, quantile=0.01, learning_rate=1.0)
     with pytest.warns(RuntimeWarning, match="became non-finite"):
-        result = simulate.run(
-            learnt(clip_norm=1.0, clip_rate=2.0, quantile=0.01, learning_rate=1.0), problem, rounds=400, seed=1
-        )
+        result = run(algorithm, problem, rounds=400)
     assert 0 < result.diverged[0] < 400
     assert np.nanmin(result.clip_norm) >= 1e-138
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import pairwise
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import special
+
+from small_runs import EVERYONE, gradient, run
 
 pytest.importorskip("numba")
 
@@ -53,20 +56,20 @@ def test_gradients(loss):
     rng = np.random.default_rng(3)
     problem = simulate.Problem(loss, rng.normal(size=(3, 5)), **PROBLEMS[loss])
     data: Data = problem.data
-    units, gradient = np.empty(data.hidden + data.outputs), np.empty(problem.dimension)
+    units, found = np.empty(data.hidden + data.outputs), np.empty(problem.dimension)
     w = rng.normal(size=problem.dimension)
     for row in range(3):
-        losses.gradient(data, w, row, units, gradient)
+        losses.gradient(data, w, row, units, found)
         assert losses.value(data, w, row, units) == pytest.approx(numpy_loss(problem, w, row), rel=1e-12)
         for j, step in enumerate(1e-5 * np.eye(w.size)):
             slope = (numpy_loss(problem, w + step, row) - numpy_loss(problem, w - step, row)) / 2e-5
-            assert gradient[j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+            assert found[j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
 
 
 def test_large_scores_do_not_overflow():
     """Logistic and softmax losses are finite where exponentials are not."""
-    for loss, labels in (("logistic", [0, 1]), ("softmax", [0, 1])):
-        problem = simulate.Problem(loss, [[1.0], [1.0]], labels)
+    for loss in ("logistic", "softmax"):
+        problem = simulate.Problem(loss, [[1.0], [1.0]], [0, 1])
         data, w = problem.data, np.full(problem.dimension, 2000.0)
         w[1:] = -2000.0
         out, units = np.empty(w.size), np.empty(data.outputs)
@@ -118,9 +121,7 @@ def gradients(silos: simulate.Problem, x: np.ndarray, y: np.ndarray, w: np.ndarr
 def test_batches_are_numpys(loss, classes, features):
     """Three rounds of full batches, clipped record by record, are NumPy's to 1e-12."""
     silos = problem(loss, features, classes)
-    algorithm = simulate.NoisyFedAvg(
-        learning_rate=0.3, local_steps=2, clip_norm=0.7, noise_std=0.0, clipping="record", records=simulate.EveryRound()
-    )
+    algorithm = simulate.NoisyFedAvg(learning_rate=0.3, local_steps=2, clip_norm=0.7, clipping="record")
     start = np.random.default_rng(0).normal(size=silos.dimension)
     w, edges = start, np.cumsum([0, *SIZES])
     for _ in range(3):
@@ -161,12 +162,9 @@ def test_exponential():
 def test_norms_of_records_do_not_underflow():
     """Squares of tiny numbers would be 0, and a gradient that is a large multiple of such a record would pass unclipped."""
     rows = np.array([[3e-165, 4e-165], [0.0, 0.0], [3e200, 4e200], [1.7e308, 1.7e308], [3.0, 4.0]])
-    assert row_norms(rows) == pytest.approx([5e-165, 0.0, 5e200, np.inf, 5.0], rel=1e-15)
+    assert row_norms(rows) == pytest.approx([5e-165, 0.0, 5e200, np.inf, 5.0], rel=1e-15, abs=0)
     problem = simulate.Problem("least_squares", rows[:1], [1e40])  # its gradient has the norm 5e-125
-    everyone = simulate.EveryRound()
-    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=1e-130, noise_std=1e-150, records=everyone)
-    result = simulate.run(algorithm, problem, rounds=1, seed=0)
-    assert math.hypot(*result.models[0, -1]) == pytest.approx(1e-130, rel=1e-9)
+    assert math.hypot(*gradient(problem, np.zeros(2), 1e-130)) == pytest.approx(1e-130, rel=1e-9, abs=0)
 
 
 # Losses that are not smooth: gradients are those of the Moreau envelope of Lowy and Razaviyayn 2023, values their own
@@ -178,14 +176,9 @@ X = np.array([[1.2, -0.5], [0.3, 1.9], [-1.0, 0.2]])
 Y = np.array([1.0, 0.0, 1.0])
 
 
-def stepped(loss: str, model: np.ndarray, record: int) -> tuple[np.ndarray, float]:
-    """Return the gradient that one noiseless step of size 1 took, and the loss of the model."""
-    problem = simulate.Problem(
-        loss, X[record : record + 1], Y[record : record + 1], curvature=BETA, feature_bound=BOUND
-    )
-    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=math.inf, records=simulate.EveryRound())
-    result = simulate.run(algorithm, problem, rounds=1, seed=1, initial=model)
-    return model - result.last_iterates[0], float(result.loss()[0, 0])
+def of_record(loss: str, record: int) -> simulate.Problem:
+    """Return the problem of one record."""
+    return simulate.Problem(loss, [X[record]], [Y[record]], curvature=BETA, feature_bound=BOUND)
 
 
 @pytest.mark.parametrize("loss", ENVELOPES)
@@ -197,9 +190,13 @@ def test_gradients_are_those_of_the_envelope(loss: str) -> None:
         for record in range(3):
             score, label = float(X[record] @ model), Y[record]
             nearest = grid[np.argmin(ENVELOPES[loss](grid, label) + b / 2 * (score - grid) ** 2)]
-            gradient, value = stepped(loss, np.array(model), record)
-            np.testing.assert_allclose(gradient, b * (score - nearest) * X[record], atol=5e-5)
-            assert value == pytest.approx(float(ENVELOPES[loss](np.array(score), label)), abs=1e-12)
+            problem = of_record(loss, record)
+            found = gradient(problem, np.array(model))
+            np.testing.assert_allclose(found, b * (score - nearest) * X[record], atol=5e-5)
+            value = run(EVERYONE, problem, rounds=1, initial=model).loss()[
+                0, 0
+            ]  # of the mean of the models before rounds
+            assert value == pytest.approx(float(ENVELOPES[loss](score, label)), abs=1e-12)
 
 
 @pytest.mark.parametrize("loss", ENVELOPES)
@@ -209,7 +206,7 @@ def test_constants_of_the_envelope(loss: str) -> None:
     assert (problem.smoothness, problem.lipschitz, problem.convex) == (BETA, BOUND, True)
     models = np.random.default_rng(2).uniform(-2, 2, (12, 2))
     for record in range(3):
-        found = np.array([stepped(loss, model, record)[0] for model in models])
+        found = np.array([gradient(of_record(loss, record), model) for model in models])
         apart = np.linalg.norm(models[:, None] - models, axis=2)
         change = np.linalg.norm(found[:, None] - found, axis=2)
         assert (change <= BETA * apart + 1e-9).all()
@@ -221,12 +218,10 @@ def test_smoothed_training() -> None:
     beta = isrl.smoothing_parameter(
         lipschitz=1.0, diameter=10.0, silos_per_round=3, num_records=400, dimension=5, epsilon=20.0, delta=1e-5
     )
-    plain = simulate.synthetic("hinge", sizes=[400] * 3, num_features=5, seed=3)
-    problem = simulate.Problem("hinge", plain.features, plain.labels, plain.sizes, curvature=beta, feature_bound=1.0)
-    algorithm = simulate.NoisyMinibatchSGD(
-        learning_rate=1 / beta, clip_norm=1.0, noise_std=0.05, records=simulate.FixedSize(40), radius=5.0
-    )
-    result = simulate.run(algorithm, problem, rounds=60, seed=7)
-    smooth = simulate.Problem("logistic", plain.features, plain.labels, plain.sizes)
+    problem = dataclasses.replace(simulate.synthetic("hinge", sizes=[400] * 3, num_features=5, seed=3), curvature=beta)
+    batches = {"records": simulate.FixedSize(40), "radius": 5.0}
+    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1 / beta, clip_norm=1.0, noise_std=0.05, **batches)
+    result = run(algorithm, problem, rounds=60)
+    smooth = dataclasses.replace(problem, loss="logistic", feature_bound=None)
     assert result.loss()[0, 0] < 0.8 < result.accuracy()[0, 0] + 0.15
     assert result.epsilon(1e-5)[0] == algorithm.guarantee(smooth, rounds=60).epsilon(60, 1e-5)

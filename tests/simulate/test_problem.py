@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
 
 import numpy as np
 import pytest
 
-from small_runs import LEARNT, SGD, SILOS, run
+from small_runs import EVERYONE, LEARNT, SGD, SILOS, gradient, run
 
 pytest.importorskip("numba")
 
@@ -51,9 +52,8 @@ def test_data_sets_train(name):
     pytest.importorskip("sklearn")
     train, test = simulate.load(name, num_silos=4, concentration=0.5, seed=1)
     assert np.linalg.norm(train.data.features, axis=1).max() <= 1.0
-    sgd = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=math.inf, records=simulate.EveryRound())
-    start = run(sgd, train, rounds=1).loss(test)[0, 0]  # the mean of the models before round 1 is the first
-    assert run(sgd, train, rounds=60).loss(test)[-1, 0] < 0.95 * start
+    start = run(EVERYONE, train, rounds=1).loss(test)[0, 0]  # the mean of the models before round 1 is the first
+    assert run(EVERYONE, train, rounds=60).loss(test)[-1, 0] < 0.95 * start
 
 
 def test_network_learns():
@@ -75,22 +75,29 @@ def test_dirichlet_silos_are_a_partition():
     assert {len(silo) for silo in silos} <= {8, 9, 10, 11, 12}
 
 
-def test_files_are_read(tmp_path):
-    """CSV and NPZ files give the problem that they describe, silos in order."""
-    text = "silo,x,label,y\n1,0.5,1,1.0\n0,-0.5,0,0.25\n1,0.125,0,2.0\n"
-    np.savez(tmp_path / "data.npz", features=[[0.5, 1.0], [-0.5, 0.25], [0.125, 2.0]], label=[1, 0, 0], silo=[1, 0, 1])
-    for source in (io.StringIO(text), tmp_path / "data.npz"):
-        problem = simulate.read(source, "logistic")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("text", "arrays"),
+    [
+        ("1,0.5,1,1.0\n0,-0.5,0,0.25\n1,0.125,0,2.0\n", {"label": [1, 0, 0], "silo": [1, 0, 1]}),
+        (
+            "b,0.5,True,1.0\na,-0.5,FALSE,0.25\nb,0.125,true,2.0\n",
+            {"label": [True, False, True], "silo": ["b", "a", "b"]},
+        ),
+    ],
+    ids=["numbers", "names and truth values"],
+)
+def test_files_are_read(tmp_path, text, arrays):
+    """CSV and NPZ files give the problem that they describe, silos in order; true is 1 and false is 0, in text and in arrays."""
+    np.savez(tmp_path / "data.npz", features=[[0.5, 1.0], [-0.5, 0.25], [0.125, 2.0]], **arrays)
+    for problem in (of_text(f"silo,x,label,y\n{text}"), simulate.read(tmp_path / "data.npz", "logistic")):
         assert problem.sizes == (1, 2)
         assert problem.data.features.tolist() == [[-0.5, 0.25], [0.5, 1.0], [0.125, 2.0]]
-        assert problem.data.labels.tolist() == [0.0, 1.0, 0.0]
-    with pytest.raises(ValueError, match="must be finite"):
-        simulate.read(io.StringIO("x,label\n1,0\nnan,1\n"), "logistic")
+        assert problem.data.labels.tolist() == [0.0, 1.0, float(arrays["label"][2])]
 
 
-def of_text(text, loss="logistic", **options):
-    """Return the problem of a CSV file with this text."""
-    return simulate.read(io.StringIO(text), loss, **options)
+def of_text(text, **options):
+    """Return the logistic problem of a CSV file with this text."""
+    return simulate.read(io.StringIO(text), "logistic", **options)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +137,7 @@ def test_every_silo_is_one(silos, sizes, features):
             r"features must be numbers, in all of the columns .*line 2.*'north'",
         ),
         ("x,label\n1\n", {}, "line 2 of .* must have 2 values, as the header has, not 1"),
+        ("x,label\n1,0\nnan,1\n", {}, "must be finite"),
         ('x,label\n"1,0\n', {}, "must be comma-separated values"),
         ("label\n1\n", {}, "must be features and others, each once"),
         ("x,x,label\n1,2,0\n", {}, "must be features and others, each once"),
@@ -140,15 +148,6 @@ def test_files_that_could_be_misread(text, options, message):
     """What could be read as something else than is meant is refused, with the column and the value."""
     with pytest.raises(ValueError, match=message):
         of_text(text, **options)
-
-
-def test_truth_values_are_labels(tmp_path):
-    """True is 1 and false is 0, in text and in arrays."""
-    np.savez(tmp_path / "data.npz", features=[[1.0], [2.0], [3.0]], label=[True, False, True], silo=["b", "a", "b"])
-    from_text = of_text("x,silo,label\n1,b,True\n2,a,FALSE\n3,b,true\n")
-    for problem in (from_text, simulate.read(tmp_path / "data.npz", "logistic")):
-        assert problem.sizes == (1, 2)
-        assert problem.data.labels.tolist() == [0.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +171,7 @@ def test_arrays_that_could_be_misread(tmp_path, silo, message):
 
 FEATURES = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, -1.0], [0.2, 0.1], [-0.6, 0.3]])
 LABELS = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
-SIZES, WEIGHTS = [2, 2, 1], [0.5, 0.3, 0.2]
+SIZES, WEIGHTS, MODEL = [2, 2, 1], [0.5, 0.3, 0.2], np.array([0.3, -0.2])
 
 
 def problem(loss: str = "logistic", **more: object) -> simulate.Problem:
@@ -180,16 +179,9 @@ def problem(loss: str = "logistic", **more: object) -> simulate.Problem:
     return simulate.Problem(loss, FEATURES, LABELS, SIZES, feature_bound=1.0, **more)  # type: ignore[arg-type]
 
 
-def step(silos: simulate.Problem, clip: float = math.inf) -> np.ndarray:
-    """Return the gradient of one noiseless step from a fixed model."""
-    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1.0, clip_norm=clip, records=simulate.EveryRound())
-    start = np.array([0.3, -0.2])
-    return start - simulate.run(algorithm, silos, rounds=1, seed=1, initial=start).last_iterates[0]
-
-
-def gradients(factors: np.ndarray, clip: float = math.inf) -> np.ndarray:
+def gradients(factors: np.ndarray, clip: float) -> np.ndarray:
     """Return the mean over silos of the means of clipped gradients of factor times logistic loss, by definition."""
-    score = FEATURES @ np.array([0.3, -0.2])
+    score = FEATURES @ MODEL
     each = (1 / (1 + np.exp(-score)) - LABELS)[:, None] * FEATURES * np.repeat(factors, SIZES)[:, None]
     each *= np.minimum(1.0, clip / np.linalg.norm(each, axis=1))[:, None]
     return np.mean([part.mean(axis=0) for part in np.split(each, np.cumsum(SIZES)[:-1])], axis=0)
@@ -199,24 +191,20 @@ def test_steps_follow_the_weighted_objective() -> None:
     """A full batch's step is the gradient of sum p_i F_i; gradients are clipped after they are weighted."""
     factors = 3 * np.array(WEIGHTS)
     weighted = problem(weights=WEIGHTS)
-    np.testing.assert_allclose(step(weighted), gradients(factors), rtol=1e-12)
-    np.testing.assert_allclose(step(weighted, 0.3), gradients(factors, 0.3), rtol=1e-12)
-    assert (step(problem(weights=[1 / 3] * 3)) == step(problem())).all()
+    for clip in (math.inf, 0.3):
+        np.testing.assert_allclose(gradient(weighted, MODEL, clip), gradients(factors, clip), rtol=1e-12)
+    assert (gradient(problem(weights=[1 / 3] * 3), MODEL) == gradient(problem(), MODEL)).all()
 
 
 def test_constants_are_those_of_the_weighted_losses() -> None:
     """Smoothness, strong convexity and Lipschitz constant are `isrl.reweighted_constants`; the guarantee is that of the clip norm."""
     weighted, plain = problem(weights=WEIGHTS), problem()
     expected = isrl.reweighted_constants(WEIGHTS, lipschitz=1.0, smoothness=0.25)
-    assert weighted.smoothness == pytest.approx(expected.smoothness)
-    assert weighted.lipschitz == pytest.approx(expected.lipschitz)
+    assert (weighted.smoothness, weighted.lipschitz) == pytest.approx((expected.smoothness, expected.lipschitz))
     quadratic = simulate.Problem("quadratic", FEATURES, None, SIZES, curvature=2.0, weights=WEIGHTS)
     expected = isrl.reweighted_constants(WEIGHTS, lipschitz=1.0, strong_convexity=2.0, smoothness=2.0)
-    assert (quadratic.smoothness, quadratic.strong_convexity) == pytest.approx(
-        (expected.smoothness, expected.strong_convexity)
-    )
-    algorithm = simulate.NoisyMinibatchSGD(
-        learning_rate=0.1, clip_norm=1.0, noise_std=4.0, records=simulate.EveryRound()
-    )
-    spent = [algorithm.guarantee(silos, rounds=3).epsilon(3, 1e-5) for silos in (weighted, plain)]
+    found = (quadratic.smoothness, quadratic.strong_convexity)
+    assert found == pytest.approx((expected.smoothness, expected.strong_convexity))
+    noisy = dataclasses.replace(EVERYONE, clip_norm=1.0, noise_std=4.0)
+    spent = [noisy.guarantee(silos, rounds=3).epsilon(3, 1e-5) for silos in (weighted, plain)]
     assert spent[0] == spent[1]

@@ -3,73 +3,44 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import refused_calls
-from small_runs import SGD, SILOS, run
+from small_runs import LEARNT, SGD, SILOS, run
 
 pytest.importorskip("numba")
 
 from hockeystick import simulate
-from hockeystick.simulate import (
-    AdaptiveClippingSGD,
-    FixedSize,
-    NoisyFedAvg,
-    NoisyFedProx,
-    NoisyMinibatchSGD,
-    Problem,
-    ProjectedNoisySGD,
-    TrustedAggregator,
-)
 
 STEPS: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0}
 POOLED = SILOS.pooled()
 BITS = simulate.BinomialNoise(2, 3, 0.5)
 
 
-def problem(**changes: Any) -> Problem:
-    """Return a problem with some arguments changed."""
-    records = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    return Problem(**({"loss": "logistic", "features": records, "labels": [0, 1, 1]} | changes))
+# With some arguments changed
+problem = partial(replace, simulate.Problem("logistic", [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 1]))
+fedavg = partial(replace, simulate.NoisyFedAvg(**STEPS, local_steps=2, noise_std=0.1))
+proximal = partial(replace, simulate.NoisyFedProx(**STEPS, local_steps=2, prox=1.3, tolerance=1e-12))
+minibatch = partial(replace, simulate.NoisyMinibatchSGD(**STEPS, records=simulate.FixedSize(5)))
+learnt = partial(replace, LEARNT)
+aggregator = partial(replace, simulate.TrustedAggregator(**STEPS, noise_std=1.5, batch_size=4, radius=1.0))
 
 
-def weighted(weights: Any) -> Problem:
+def weighted(weights: Any) -> simulate.Problem:
     """Return three silos of different weight."""
     return problem(sizes=[1, 1, 1], weights=weights)
 
 
-def fedavg(**changes: Any) -> NoisyFedAvg:
-    """Return FedAvg with some settings changed."""
-    return NoisyFedAvg(**(STEPS | {"local_steps": 2, "noise_std": 0.1} | changes))
-
-
-def proximal(**changes: Any) -> NoisyFedProx:
-    """Return the exact proximal step with some settings changed."""
-    return NoisyFedProx(**(STEPS | {"local_steps": 2, "prox": 1.3, "tolerance": 1e-12} | changes))
-
-
-def minibatch(records: Any, **changes: Any) -> NoisyMinibatchSGD:
-    """Return minibatch SGD with some settings changed."""
-    return NoisyMinibatchSGD(**(STEPS | {"records": records} | changes))
-
-
-def learnt(**changes: Any) -> AdaptiveClippingSGD:
-    """Return a learnt clip norm with some settings changed."""
-    learning = {"quantile": 0.4, "clip_rate": 0.5, "noise_multiplier": 0.8, "count_noise": 0.9}
-    return AdaptiveClippingSGD(**(STEPS | learning | changes))
-
-
-def aggregator(**changes: Any) -> TrustedAggregator:
-    """Return a trusted aggregator with some settings changed."""
-    return TrustedAggregator(**(STEPS | {"noise_std": 1.5, "batch_size": 4, "radius": 1.0} | changes))
-
-
 def start(initial: Any, **changes: Any) -> Any:
     """Run from somewhere."""
-    return run(ProjectedNoisySGD(**STEPS), Problem("linear", np.zeros((1, 2))), initial=initial, **changes)
+    return run(
+        simulate.ProjectedNoisySGD(**STEPS), simulate.Problem("linear", np.zeros((1, 2))), initial=initial, **changes
+    )
 
 
 CALLS = r"""
@@ -175,19 +146,19 @@ start(np.zeros((3, 2)), num_runs=2) -> initial must be finite and of shape \(2, 
 start(lambda _: [math.nan, 0.0]) -> initial\(generator\) must be finite and of shape \(2,\)
 start(lambda _: 1.0) -> initial\(generator\) must be finite and of shape \(2,\)
 
-run(minibatch(FixedSize(16))) -> of silo 2 must
-run(minibatch(Shuffled(16))) -> of silo 2 must
-run(minibatch(FixedSize(5), clients=FixedSize(5))) -> clients must draw at most 4
-run(minibatch(FixedSize(5), clients=WithReplacement(2))) -> at most once in a round
-run(minibatch(FixedSize(1), clients=Poisson(0.5, 5))) -> clients must have no expected_batch_size \(5.0\)
-run(minibatch(FixedSize(5), noise_std=(0.1, 0.2))) -> Length of noise_std
+run(minibatch(records=FixedSize(16))) -> of silo 2 must
+run(minibatch(records=Shuffled(16))) -> of silo 2 must
+run(minibatch(records=FixedSize(5), clients=FixedSize(5))) -> clients must draw at most 4
+run(minibatch(records=FixedSize(5), clients=WithReplacement(2))) -> at most once in a round
+run(minibatch(records=FixedSize(1), clients=Poisson(0.5, 5))) -> clients must have no expected_batch_size \(5.0\)
+run(minibatch(records=FixedSize(5), noise_std=(0.1, 0.2))) -> Length of noise_std
 run(ProjectedNoisySGD(**STEPS)) -> one silo
 run(TreeFTRL(**STEPS, records=Cyclic(5), restart=True)) -> one silo
 run(MultistageMinibatchSGD(stages=((2, 3.0),), clip_norm=1.0, records=FixedSize(5))) -> at most those of all stages
 
-minibatch(FixedSize(5)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: without noise
-minibatch(FixedSize(5), clip_norm=math.inf, noise_std=1.0).guarantee(SILOS, rounds=3) -> NoGuaranteeError: without clipping
-run(minibatch(FixedSize(5)), budget=(1.0, 1e-5)) -> NoGuaranteeError: without noise
+minibatch(records=FixedSize(5)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: without noise
+minibatch(records=FixedSize(5), clip_norm=math.inf, noise_std=1.0).guarantee(SILOS, rounds=3) -> NoGuaranteeError: without clipping
+run(minibatch(records=FixedSize(5)), budget=(1.0, 1e-5)) -> NoGuaranteeError: without noise
 ShuffledMinibatchSGD(**STEPS, protocol=BITS, records=Poisson(0.1)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: of known number
 ShuffledMinibatchSGD(**STEPS, protocol=BITS, records=WithReplacement(2)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: at most once in a round
 ShuffledMinibatchSGD(**STEPS, protocol=BITS, records=EveryRound()).guarantee(SILOS, rounds=3) -> NoGuaranteeError: batches of the same size
@@ -205,6 +176,7 @@ ProjectedNoisySGD(**STEPS, noise_std=2.0).guarantee(POOLED, rounds=12, index=101
 ProjectedNoisySGD(**STEPS, noise_std=2.0).guarantee(POOLED, rounds=5, index=3).epsilon(6, 1e-3) -> rounds must be at most those planned
 ProjectedNoisySGD(**STEPS, noise_std=2.0, random_stop=True).guarantee(POOLED, rounds=5).epsilon(6, 1e-3) -> rounds must be at most those planned
 aggregator(random_stop=True, batch_size=1).guarantee(SILOS, rounds=3).epsilon(4, 1e-3) -> rounds must be at most those planned
+aggregator(batch_size=2).guarantee(SILOS, rounds=1).epsilon(2, 1e-3) -> rounds must be at most those planned
 fedavg().guarantee(SILOS, rounds=6).epsilon(7, 1e-5) -> rounds must be at most those planned \(6\), not 7
 fedavg().guarantee(SILOS, rounds=6, released="all") -> released must be one of
 fedavg().guarantee(SILOS, rounds=6).epsilon(6, math.nan) -> delta must lie in \[0, 1\), not nan
@@ -224,5 +196,5 @@ def test_what_the_changes_are_made_of_is_legal() -> None:
     """Each default that the table changes is accepted as it is."""
     assert weighted([0.5, 0.3, 0.2]).num_silos == problem().num_records
     run(learnt(), POOLED)
-    for algorithm in (fedavg(), proximal(), minibatch(FixedSize(5)), aggregator()):
+    for algorithm in (fedavg(), proximal(), minibatch(), aggregator()):
         run(algorithm, rounds=1)

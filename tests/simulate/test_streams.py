@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from small_runs import SAMPLERS
+
 numba = pytest.importorskip("numba")
 
 from hockeystick import simulate
@@ -18,9 +20,15 @@ from hockeystick.simulate.kernels import streams
 def new_stream(seed: int, **counter: int) -> np.ndarray:
     """Return a stream at its beginning."""
     words = np.zeros(streams.STATE_WORDS, np.uint64)
-    where = {"run": 0, "rnd": 0, "client": 0, "step": 0} | counter
-    streams.start(words, np.uint64(seed), streams.NOISE, where["run"], where["rnd"], where["client"], where["step"])
+    where = [counter.get(name, 0) for name in ("run", "rnd", "client", "step")]
+    streams.start(words, np.uint64(seed), streams.NOISE, *where)
     return words
+
+
+def numpy_words(size: int, seed: int, *, run: int, rnd: int, client: int, step: int) -> np.ndarray:
+    """Return the first words of a stream of noise from NumPy's Philox, which adds 1 to the counter before the first block."""
+    counter = (run << 192) + (rnd << 128) + (((client << 32) | step) << 64) - 1
+    return np.random.Philox(key=seed + (streams.NOISE << 64), counter=counter % 2**256).random_raw(size)
 
 
 @pytest.mark.parametrize(
@@ -31,10 +39,7 @@ def test_words_are_numpys(seed, run, rnd, client, step):
     """The words are those of numpy.random.Philox with the same key and counter, bit for bit, across blocks."""
     words = new_stream(seed, run=run, rnd=rnd, client=client, step=step)
     ours = np.array([streams.next_word(words) for _ in range(12)], np.uint64)
-    # NumPy adds 1 to the counter before the first block
-    counter = (run << 192) + (rnd << 128) + (((client << 32) | step) << 64) - 1
-    theirs = np.random.Philox(key=seed + (streams.NOISE << 64), counter=counter % 2**256)
-    assert np.array_equal(ours, theirs.random_raw(12))
+    assert np.array_equal(ours, numpy_words(12, seed, run=run, rnd=rnd, client=client, step=step))
 
 
 def test_units_reach_one_and_not_zero():
@@ -43,25 +48,23 @@ def test_units_reach_one_and_not_zero():
     assert streams.unit(np.uint64(2**64 - 1)) == 1.0
 
 
-@pytest.mark.parametrize("name", ["normal", "laplace"])
-def test_noise_has_its_law(name):
+@pytest.mark.parametrize(
+    ("draw", "law", "even"),
+    [
+        (streams.add_normals, stats.norm, lambda n: math.prod(range(1, n, 2))),  # (n - 1)!!
+        (streams.add_laplace, stats.laplace, math.factorial),
+    ],
+)
+def test_noise_has_its_law(draw, law, even):
     """20000 numbers pass a Kolmogorov-Smirnov test, and their moments are within 4 standard errors."""
-    draw, law = {"normal": (streams.add_normals, stats.norm), "laplace": (streams.add_laplace, stats.laplace)}[name]
     out = np.full(20000, 3.0)
     draw(new_stream(5), 2.0, out)  # adds
     standard = (out - 3.0) / 2.0
     assert stats.kstest(standard, law.cdf).pvalue > 1e-3
     for power in (1, 2, 3, 4):
-        mean, second = (moment(name, n) for n in (power, 2 * power))
+        mean, second = (0 if n % 2 else even(n) for n in (power, 2 * power))
         assert abs(np.mean(standard**power) - mean) < 4 * np.sqrt((second - mean**2) / standard.size)
     assert abs(np.corrcoef(standard[:-1], standard[1:])[0, 1]) < 4 / np.sqrt(standard.size)
-
-
-def moment(name: str, power: int) -> float:
-    """Return a moment: (n - 1)!! of normal, n! of Laplace numbers, 0 for odd n."""
-    if power % 2:
-        return 0.0
-    return float(math.prod(range(1, power, 2)) if name == "normal" else math.factorial(power))
 
 
 @pytest.mark.parametrize("bound", [1, 3, 10, 3 * 2**61])
@@ -84,19 +87,7 @@ def expected(bound: int, cells: int) -> np.ndarray:
     return np.diff(np.array(edges, object)).astype(float) / float(bound)
 
 
-SAMPLERS = [
-    simulate.EveryRound(),
-    simulate.Poisson(0.3),
-    simulate.Poisson(1.0),
-    simulate.FixedSize(3),
-    simulate.FixedSize(7),
-    simulate.WithReplacement(3),
-    simulate.Shuffled(3),
-    simulate.Cyclic(3),
-]
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+@pytest.mark.parametrize("sampler", [*SAMPLERS, simulate.Poisson(1.0), simulate.FixedSize(7)], ids=repr)
 def test_everyone_is_drawn_as_often_as_said(sampler):
     """Each of 7 takes part in a share of the rounds that is the sampler's, by a chi-square test; draws repeat for a seed."""
     rounds = 3000
@@ -105,9 +96,7 @@ def test_everyone_is_drawn_as_often_as_said(sampler):
     assert all(np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
     counts = np.bincount(np.concatenate(drawn), minlength=7)
     share = sampler._expected(7) / 7
-    variance = rounds * share * (1 - share)
-    if isinstance(sampler, simulate.WithReplacement):
-        variance = rounds * share * (1 - 1 / 7)
+    variance = rounds * share * (1 - (1 / 7 if isinstance(sampler, simulate.WithReplacement) else share))
     if variance == 0 or isinstance(sampler, simulate.Cyclic):
         assert np.ptp(counts) <= 1
         return
@@ -148,34 +137,22 @@ def test_an_epoch_is_a_partition():
 # Normal numbers of the simulator, against NumPy's words, mpmath and the formula of Box and Muller
 
 
-def drawn(size: int, seed: int = 7, scale: float = 1.0) -> np.ndarray:
+def drawn(size: int) -> np.ndarray:
     """Return the first numbers of a stream."""
     out = np.zeros(size)
-    streams.add_normals(new_stream(seed, run=1, rnd=2, client=3, step=4), scale, out)
+    streams.add_normals(new_stream(7, run=1, rnd=2, client=3, step=4), 1.0, out)
     return out
-
-
-def units(size: int, seed: int = 7) -> np.ndarray:
-    """Return the same stream's uniform numbers, from NumPy's Philox."""
-    counter = (1 << 192) + (2 << 128) + (((3 << 32) | 4) << 64) - 1
-    words = np.random.Philox(key=seed + (streams.NOISE << 64), counter=counter).random_raw(size)
-    return ((words >> np.uint64(11)).astype(float) + 1.0) * 2.0**-53
 
 
 def test_numbers_are_those_of_box_and_muller():
     """Each pair of numbers is the transform of a pair of uniform ones, in 40 digits, to 1e-15."""
-    found, uniform = drawn(1000), units(1000)
+    found, words = drawn(1000), numpy_words(1000, 7, run=1, rnd=2, client=3, step=4)
+    uniform = ((words >> np.uint64(11)).astype(float) + 1.0) * 2.0**-53
     with mpmath.workdps(40):
         for i in range(0, 1000, 2):
             radius, angle = mpmath.sqrt(-2 * mpmath.log(uniform[i])), 2 * mpmath.pi * mpmath.mpf(uniform[i + 1])
             assert abs(found[i] - radius * mpmath.cos(angle)) <= 1e-15 * radius
             assert abs(found[i + 1] - radius * mpmath.sin(angle)) <= 1e-15 * radius
-
-
-@numba.njit
-def transformed(radii, angles):
-    """Turn pairs in place."""
-    streams._transform(radii, angles, radii.size)
 
 
 @pytest.mark.parametrize("eighths", range(1, 9))
@@ -184,7 +161,7 @@ def test_quarter_turns(eighths):
     near = [eighths / 8 + step for step in (-(2.0**-50), -(2.0**-53), 0.0, 2.0**-53, 2.0**-50)]
     angles = np.array([angle for angle in near if angle <= 1.0])
     cosines, sines = np.full(angles.size, math.exp(-0.5)), angles.copy()
-    transformed(cosines, sines)
+    streams._transform(cosines, sines, angles.size)
     with mpmath.workdps(40):
         for angle, cosine, sine in zip(angles, cosines, sines, strict=True):
             assert abs(cosine - mpmath.cos(2 * mpmath.pi * mpmath.mpf(angle))) <= 1e-15
@@ -196,7 +173,7 @@ def test_quarter_turns(eighths):
 def test_ends_of_the_uniform_numbers():
     """The least uniform number gives the largest radius, sqrt(2 log 2^53), and 1 gives 0."""
     cosines, sines = np.array([2.0**-53, 1.0]), np.array([1.0, 0.3])
-    transformed(cosines, sines)
+    streams._transform(cosines, sines, 2)
     assert cosines[0] == pytest.approx(math.sqrt(2 * 53 * math.log(2.0)), rel=1e-15)
     assert cosines[1] == sines[1] == 0.0
 

@@ -22,6 +22,7 @@ FEATURES = [[0.6 * math.cos(k), 0.6 * math.sin(k)] for k in range(24)]
 SILOS = simulate.Problem("logistic", FEATURES, [k % 2 for k in range(24)], sizes=[6] * 4, feature_bound=1.0)
 POOLED = SILOS.pooled()
 FEDAVG = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=3, clip_norm=0.5, noise_std=0.4)
+SHIFT = 2 * 0.5 * 3 * 0.1 / 0.4  # of a client's messages, in deviations of their noise
 AGGREGATOR = simulate.TrustedAggregator(learning_rate=0.5, clip_norm=1.0, noise_std=1.5, batch_size=2, radius=1.0)
 PROJECTED = simulate.ProjectedNoisySGD(learning_rate=0.5, clip_norm=1.0, noise_std=2.0, radius=1.0)
 SHUFFLED = simulate.NoisyMinibatchSGD(
@@ -56,10 +57,9 @@ def test_the_smallest_counts_and_all_are_shown():
 
 def test_messages_of_fedavg():
     """A client's own messages: one Gaussian mechanism a round, of shift 2 V K eta over the noise, for the record replaced."""
-    shift = 2 * 0.5 * 3 * 0.1 / 0.4
     for rounds in (1, 7):
         found = FEDAVG.guarantee(SILOS, rounds=7, released="messages").epsilon(rounds, 1e-5)
-        assert found == pytest.approx(hs.gdp_epsilon(shift * math.sqrt(rounds), 1e-5), rel=1e-9)
+        assert found == pytest.approx(hs.gdp_epsilon(SHIFT * math.sqrt(rounds), 1e-5), rel=1e-9)
 
 
 def test_every_model_of_the_aggregator():
@@ -71,36 +71,18 @@ def test_every_model_of_the_aggregator():
     assert 0.5 * hs.gdp_delta(2.0 / (1.5 * math.sqrt(2.0)), epsilon * (1 - 1e-6)) >= 1e-4 * (1 - 1e-4)
 
 
-def test_one_record_of_projected_sgd():
-    """One record and the last model: at most what all models show of it, and epsilon of a record before its round is 0."""
-    every = PROJECTED.guarantee(POOLED, rounds=10, released="every_model").epsilon(10, 1e-5)
-    one = PROJECTED.guarantee(POOLED, rounds=10, index=3, released="last_model")
-    assert one.epsilon(10, 1e-5) <= every
-    assert PROJECTED.guarantee(POOLED, rounds=10, index=3, released="every_model").epsilon(10, 1e-5) == every
-
-
-def messages_in(budget: float) -> int:
-    """Return the number of rounds whose messages keep a budget: the last t with a shift of 2 V K eta sqrt(t) over the noise."""
-    shift = 2 * 0.5 * 3 * 0.1 / 0.4
-    return max(t for t in range(1, 200) if hs.gdp_epsilon(shift * math.sqrt(t), 1e-5) <= budget)
-
-
 @pytest.mark.parametrize("view", [None, "messages", "every_model", "last_model"])
 def test_a_budget_is_that_of_what_is_released(view):
     """A run stops before the first round that would exceed its budget, and its epsilon is that of the view which the run was given."""
     result = simulate.run(FEDAVG, SILOS, rounds=200, seed=1, budget=(9.0, 1e-5), released=view)
     assert (result.stopped, result.released) == ("budget", view)
-    spent = [
-        FEDAVG.guarantee(SILOS, rounds=t, released=view).epsilon(t, 1e-5)
-        for t in (result.completed, result.completed + 1)
-    ]
+    lengths = (result.completed, result.completed + 1)
+    spent = [FEDAVG.guarantee(SILOS, rounds=t, released=view).epsilon(t, 1e-5) for t in lengths]
     assert spent[0] <= 9.0 < spent[1]
     assert result.epsilon(1e-5).tolist() == [spent[0]]
     assert result.guarantee().released == FEDAVG.guarantee(SILOS, rounds=200, released=view).released
-    if view == "messages":
-        assert result.completed == messages_in(9.0)
-    else:
-        assert result.completed > messages_in(9.0)
+    messages = max(t for t in range(1, 200) if hs.gdp_epsilon(SHIFT * math.sqrt(t), 1e-5) <= 9.0)
+    assert result.completed == messages if view == "messages" else result.completed > messages
 
 
 def test_the_view_of_a_run_is_that_of_its_questions():
@@ -133,12 +115,8 @@ def test_a_budget_holds_for_the_run_that_it_leaves():
 
 
 ROUNDS = 5
+FOUR = simulate.Problem("linear", np.eye(8, 1), sizes=[2] * 4)  # linear losses; only the first record has a gradient
 SETTING: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "records": simulate.EveryRound()}
-
-
-def silos(vector: float) -> simulate.Problem:
-    """Return four silos of two records with linear losses; the first record has this vector, the others none."""
-    return simulate.Problem("linear", np.array([[vector]] + [[0.0]] * 7), sizes=[2] * 4)
 
 
 def delta_of_shift(mu: float, epsilon: float) -> float:
@@ -159,13 +137,13 @@ def test_closed_form(noise: Any, clients: simulate.Participation, variance: floa
     """Full batches of two: all models are normal laws 2 sqrt(T)/(2 s) deviations apart, s^2 the least sum of variances."""
     algorithm = simulate.NoisyMinibatchSGD(noise_std=noise, clients=clients, **SETTING)
     mu = math.sqrt(ROUNDS / variance)
-    guarantee = algorithm.guarantee(silos(1.0), rounds=ROUNDS, released="every_model")
+    guarantee = algorithm.guarantee(FOUR, rounds=ROUNDS, released="every_model")
     for delta in (1e-2, 1e-5):
         epsilon = guarantee.epsilon(ROUNDS, delta)
         assert delta_of_shift(mu, epsilon) <= delta * (1 + 1e-12)
         assert delta_of_shift(mu, epsilon - 1e-6) > delta
-        assert algorithm.guarantee(silos(1.0), rounds=ROUNDS, released="last_model").epsilon(ROUNDS, delta) == epsilon
-        messages = algorithm.guarantee(silos(1.0), rounds=ROUNDS, released="messages").epsilon(ROUNDS, delta)
+        assert algorithm.guarantee(FOUR, rounds=ROUNDS, released="last_model").epsilon(ROUNDS, delta) == epsilon
+        messages = algorithm.guarantee(FOUR, rounds=ROUNDS, released="messages").epsilon(ROUNDS, delta)
         assert messages >= epsilon
         assert isinstance(clients, simulate.Poisson) or messages > epsilon
         assert epsilon == min(guarantee.bounds(ROUNDS, delta).values())
@@ -174,14 +152,14 @@ def test_closed_form(noise: Any, clients: simulate.Participation, variance: floa
 def test_batches_keep_their_sampler() -> None:
     """Batches of one of two records: not above full batches' noise of the same message, and Poisson batches keep their adjacency and divisor."""
     one = SETTING | {"records": simulate.FixedSize(1), "noise_std": 0.7}
-    guarantee = simulate.NoisyMinibatchSGD(**one).guarantee(silos(1.0), rounds=ROUNDS, released="every_model")
-    wide = simulate.NoisyMinibatchSGD(**(one | {"noise_std": 1.4})).guarantee(silos(1.0), rounds=ROUNDS)
+    guarantee = simulate.NoisyMinibatchSGD(**one).guarantee(FOUR, rounds=ROUNDS, released="every_model")
+    wide = simulate.NoisyMinibatchSGD(**(one | {"noise_std": 1.4})).guarantee(FOUR, rounds=ROUNDS)
     assert guarantee.epsilon(ROUNDS, 1e-5) == pytest.approx(wide.epsilon(ROUNDS, 1e-5), rel=1e-9)
     assert guarantee.epsilon(ROUNDS, 1e-5) >= wide.epsilon(ROUNDS, 1e-5)
     poisson = simulate.NoisyMinibatchSGD(**(one | {"records": simulate.Poisson(0.5)}))
-    assert poisson.guarantee(silos(1.0), rounds=ROUNDS, released="every_model").adjacency == "replace"
+    assert poisson.guarantee(FOUR, rounds=ROUNDS, released="every_model").adjacency == "replace"
     public = simulate.NoisyMinibatchSGD(**(one | {"records": simulate.Poisson(1.0, expected_batch_size=4)}))
-    guarantee = public.guarantee(silos(1.0), rounds=ROUNDS, released="every_model")
+    guarantee = public.guarantee(FOUR, rounds=ROUNDS, released="every_model")
     mu = 1.0 / 4 / (2 * 0.7) * math.sqrt(ROUNDS)  # one gradient, divided by four, in the noise of four messages
     assert guarantee.adjacency == "add_or_remove"
     assert delta_of_shift(mu, guarantee.epsilon(ROUNDS, 1e-5)) == pytest.approx(1e-5, rel=1e-6)
@@ -189,8 +167,7 @@ def test_batches_keep_their_sampler() -> None:
 
 def test_accelerated() -> None:
     """The accelerated method's models are functions of the same sums."""
-    setting: dict[str, Any] = {"scale": 2.0, "clip_norm": 1.0, "noise_std": 0.7, "records": simulate.EveryRound()}
-    guarantee = simulate.AcceleratedMinibatchSGD(**setting).guarantee(silos(1.0), rounds=ROUNDS, released="every_model")
     plain = simulate.NoisyMinibatchSGD(noise_std=0.7, **SETTING)
-    other = plain.guarantee(silos(1.0), rounds=ROUNDS, released="every_model")
-    assert guarantee.epsilon(ROUNDS, 1e-5) == other.epsilon(ROUNDS, 1e-5)
+    fast = simulate.AcceleratedMinibatchSGD(scale=2.0, clip_norm=1.0, noise_std=0.7, records=simulate.EveryRound())
+    one, other = (each.guarantee(FOUR, rounds=ROUNDS, released="every_model") for each in (plain, fast))
+    assert one.epsilon(ROUNDS, 1e-5) == other.epsilon(ROUNDS, 1e-5)

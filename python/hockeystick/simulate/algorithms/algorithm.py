@@ -15,6 +15,7 @@ from hockeystick._numeric.rounding import UP
 from hockeystick.federated.released_models import (
     VIEWS,
     WORDS,
+    Account,
     Guarantee,
     NoGuaranteeError,
     View,
@@ -92,6 +93,10 @@ class Algorithm:
             msg = f"{type(self).__name__} is for one silo, not {problem.num_silos}; see Problem.pooled"
             raise ValueError(msg)
 
+    def _samplers(self, problem: Problem) -> list[tuple[Participation, int]]:
+        """Return each silo's sampler of batches, and its number of records."""
+        return list(zip(each_silo("records", self._records, problem), problem.sizes or (), strict=True))
+
     def _noises(self, problem: Problem) -> tuple[float, ...]:
         """Return the standard deviation of each silo's noise."""
         return each_silo("noise_std", self.noise_std, problem)
@@ -101,34 +106,33 @@ class Algorithm:
         raise NotImplementedError
 
     def _plain_rule(self, problem: Problem, rounds: int, **changes: Any) -> UpdateRule:
-        clients, records = self._clients, self._records
+        clients = self._clients
         if isinstance(clients, WithReplacement):
             msg = "clients must take part at most once in a round, not by draws with replacement"
             raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
         if isinstance(clients, Poisson) and clients.expected_batch_size is not None:
             msg = f"clients must have no expected_batch_size ({clients.expected_batch_size}): the mean is over those drawn"
             raise ValueError(msg)
-        samplers = tuple(zip(each_silo("records", records, problem), problem.sizes or (), strict=True))
+        samplers = self._samplers(problem)
         batches = [s._numbers(f"records of silo {i}", count) for i, (s, count) in enumerate(samplers)]
         kinds, sizes, rates = map(np.array, zip(*batches, strict=True))
         kind, size, rate = clients._numbers("clients", problem.num_silos)
-        settings: dict[str, Any] = {
-            "rounds": rounds,
-            "client_sampler": kind,
-            "client_size": size,
-            "client_rate": rate,
-            "client_weights": np.ones(problem.num_silos),
-            "record_samplers": kinds,
-            "record_sizes": sizes,
-            "record_rates": rates,
-            "record_divisors": np.array([sampler._divisor(count) for sampler, count in samplers]),
-            "clip_norm": self.clip_norm,
-            "noise_scales": np.array(self._noises(problem)),
-            "learning_rate": self.learning_rate,
-            "radius": self.radius,
-            "stop_rounds": rounds,
-        }
-        return UpdateRule(**(settings | changes))
+        return UpdateRule(
+            rounds=rounds,
+            client_sampler=kind,
+            client_size=size,
+            client_rate=rate,
+            client_weights=np.ones(problem.num_silos),
+            record_samplers=kinds,
+            record_sizes=sizes,
+            record_rates=rates,
+            record_divisors=np.array([sampler._divisor(count) for sampler, count in samplers]),
+            clip_norm=self.clip_norm,
+            noise_scales=np.array(self._noises(problem)),
+            learning_rate=self.learning_rate,
+            radius=self.radius,
+            stop_rounds=rounds,
+        )._replace(**changes)
 
     def guarantee(
         self, problem: Problem, *, rounds: int, index: int | None = None, released: View | None = None
@@ -159,25 +163,28 @@ class Algorithm:
         """
         rounds = count_scalar("rounds", rounds)
         self._rule(problem, rounds)
-        refusal = self._refusal(problem)
-        if refusal:
-            raise NoGuaranteeError(refusal)
+        if math.isinf(self.clip_norm):
+            msg = "nothing is certified without clipping: clip_norm is infinite"
+            raise NoGuaranteeError(msg)
+        other = getattr(self, "protocol", None) or getattr(self, "noise_multiplier", None)  # in place of noise_std
+        if other is None and min(self._noises(problem)) == 0:
+            msg = "nothing is certified without noise: noise_std is 0"
+            raise NoGuaranteeError(msg)
         views = self._views(problem, rounds) if index is None else self._views_of(index, problem, rounds)
         if released is None:
-            return as_stated(next(iter(views.values()))(), problem)
-        return as_stated(view_from(choice("released", released, VIEWS), views), problem)
-
-    def _refusal(self, problem: Problem) -> str | None:
-        """Return why nothing is certified whatever the rounds, or None."""
-        if math.isinf(self.clip_norm):
-            return "nothing is certified without clipping: clip_norm is infinite"
-        if min(self._noises(problem)) == 0:
-            return "nothing is certified without noise: noise_std is 0"
-        return None
+            found = next(iter(views.values()))()
+        else:
+            found = view_from(choice("released", released, VIEWS), views)
+        stated = problem.loss.stated if isinstance(problem.loss, Loss) else ""
+        return replace(found, source=f"{found.source}; the loss as stated by the caller: {stated}") if stated else found
 
     def _views(self, problem: Problem, rounds: int) -> Views:
-        """Return what is proven for which views of all records, first what the algorithm is meant to release."""
-        raise NotImplementedError
+        """Return what is proven for which views of all records, first what the algorithm is meant to release.
+
+        Here the server adds up noisy means of batches' gradients, and releases models.
+        """
+        del rounds
+        return {"messages": lambda: self._each_message(problem), "every_model": lambda: self._each_sum(problem)}
 
     def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:
         """Return what is proven of one record, where its step is known."""
@@ -199,35 +206,27 @@ class Algorithm:
         source = f"{alone.source}, hidden by the noise of {together} messages together"
         return replace(alone, released=WORDS["every_model"], source=source)
 
-    def _each_message(self, problem: Problem, *, local_steps: int = 1) -> Guarantee:
+    def _accounts(self, problem: Problem, mechanisms: Sequence[Gaussian]) -> list[Account]:
+        """Return what each silo's batches leak, whose mean has the noise of its mechanism."""
+        pairs = zip(self._samplers(problem), mechanisms, strict=True)
+        try:
+            return [sampler._account(mechanism, count) for (sampler, count), mechanism in pairs]
+        except ValueError as error:
+            raise NoGuaranteeError(str(error)) from None
+
+    def _each_message(self, problem: Problem) -> Guarantee:
         """Return the guarantee of releasing every noisy mean of a batch's clipped gradients; every silo counts all rounds."""
-        accounts = []
-        samplers = each_silo("records", self._records, problem)
-        for sampler, count, noise in zip(samplers, problem.sizes or (), self._noises(problem), strict=True):
-            mechanism = Gaussian(noise * sampler._divisor(count) / self.clip_norm)
-            try:
-                adjacency, step, uses = sampler._account(mechanism, count)
-            except ValueError as error:
-                raise NoGuaranteeError(str(error)) from None
-            accounts.append((adjacency, step, _after(local_steps, uses)))
+        samplers = self._samplers(problem)
+        mechanisms = [
+            Gaussian(noise * sampler._divisor(count) / self.clip_norm)
+            for noise, (sampler, count) in zip(self._noises(problem), samplers, strict=True)
+        ]
+        accounts = self._accounts(problem, mechanisms)
         if len({account[0] for account in accounts}) > 1:
             msg = "silos whose samplers have different adjacencies have no common guarantee"
             raise NoGuaranteeError(msg)
-        return by_composition(
-            accounts,
-            "every message of every client, and so all models",
-            f"Accountant; {samplers[0]!r} in each silo, which is charged for all rounds",
-        )
-
-
-def as_stated(found: Guarantee, problem: Problem) -> Guarantee:
-    """Return a guarantee whose source says what is only stated about a loss of the user's own."""
-    stated = problem.loss.stated if isinstance(problem.loss, Loss) else ""
-    return replace(found, source=f"{found.source}; the loss as stated by the caller: {stated}") if stated else found
-
-
-def _after(local_steps: int, uses: Any) -> Any:
-    return lambda rounds: uses(rounds * local_steps)
+        source = f"Accountant; {samplers[0][0]!r} in each silo, which is charged for all rounds"
+        return by_composition(accounts, WORDS["messages"], source)
 
 
 def each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:

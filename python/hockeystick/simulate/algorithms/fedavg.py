@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -127,11 +128,6 @@ class NoisyFedAvg(Algorithm):
             "diameter": 2 * self.radius,
         }
 
-    def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
-        """Return the certified Gaussian-DP parameter of the last model."""
-        settings = self._settings(problem, smoothness)
-        return float(fedavg_gdp(rounds=rounds, schedule=self.schedule, **settings))
-
     def data_sensitivity(self, rounds: int, num_clients: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Return gamma_t of every round, by how much one record can move the averaged model from the same start.
 
@@ -145,21 +141,22 @@ class NoisyFedAvg(Algorithm):
         Returns
         -------
         ndarray
-            Shape (rounds,): 2 clip_norm/num_clients times the sum of the round's step sizes.
+            Shape (rounds,): 2 clip_norm/num_clients times the sum of the round's step sizes eta_k; of FedProx,
+            2 clip_norm/(num_clients prox) (1 - prod_k (1 - eta_k prox)), and without the bracket if there is a tolerance.
         """
-        self._check_equal(num_clients)
-        gamma = data_sensitivity(
-            self._steps(rounds), num_clients=num_clients, clip_norm=self.clip_norm, prox=self._pull()
-        )
-        return np.resize(gamma, rounds)
-
-    def _check_equal(self, num_clients: int) -> None:
         if num_clients != 1 and self.client_weights != "equal":
             msg = (
                 f"num_clients must be 1 where client_weights={shown(self.client_weights)}, not {num_clients}: a client moves the "
                 "mean by its weight times data_sensitivity(rounds, 1)"
             )
             raise ValueError(msg)
+        return np.resize(self._gamma(rounds, num_clients), rounds)
+
+    def _gamma(self, rounds: int, num_clients: int) -> Array:
+        """Return gamma_t of every round; of one, if they are alike."""
+        settings: dict[str, Any] = {"num_clients": num_clients, "clip_norm": self.clip_norm, "prox": self._pull()}
+        gamma: Array = data_sensitivity(self._steps(rounds), **settings)
+        return gamma
 
     def _steps(self, rounds: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         """Return the step sizes of every round; of one, if they are alike."""
@@ -220,16 +217,18 @@ class NoisyFedAvg(Algorithm):
         each = self._each_model(problem, rounds)
         if problem.smoothness is None or self._poisson_batches() or self.dropout > 0:
             return each  # the bounds of the last model alone are for rounds whose noise is the same
-        smoothness = problem.smoothness
+        smoothness, prox = problem.smoothness, self._pull()
         if not isinstance(self.clients, EveryRound):
             alike = self._sampled_rounds(problem, smoothness)
             return each if alike is None else last_averaged_model(each, alike, rounds)
-        hidden = Guarantee(
-            "replace",
-            WORDS["last_model"],
-            f"federated.{'fedavg' if self._pull() is None else 'fedprox'}_gdp",
-            lambda t, delta: float(gdp_epsilon(self._hidden(problem, smoothness, t), delta)),
-        )
+        bound = fedavg_gdp if prox is None else partial(fedprox_gdp, prox=prox)
+        settings = self._settings(problem, smoothness)
+
+        def epsilon(t: int, delta: float) -> float:
+            return float(gdp_epsilon(bound(rounds=t, schedule=self.schedule, **settings), delta))
+
+        source = f"federated.{'fedavg' if prox is None else 'fedprox'}_gdp"
+        hidden = Guarantee("replace", WORDS["last_model"], source, epsilon)
         return smallest_of(WORDS["last_model"], [hidden, each])
 
     def _sampled_rounds(self, problem: Problem, smoothness: float) -> SampledRounds | None:
@@ -246,9 +245,7 @@ class NoisyFedAvg(Algorithm):
 
     def _use(self, problem: Problem) -> float:
         """Return a bound of the probability that a record is in one of a round's batches, for the worst client."""
-        samplers = each_silo("records", self.records, problem)
-        sizes = problem.sizes or ()
-        return max(float(sampler._use(n, self.local_steps)) for sampler, n in zip(samplers, sizes, strict=True))
+        return max(float(sampler._use(n, self.local_steps)) for sampler, n in self._samplers(problem))
 
 
 # How much each client's model counts in the server's mean, where all take part (docs/core/federated.md has the proof)
@@ -326,38 +323,18 @@ class NoisyFedProx(NoisyFedAvg):
     def _pull(self) -> float | None:
         return self.prox
 
-    def _hidden(self, problem: Problem, smoothness: float, rounds: int) -> float:
-        settings = self._settings(problem, smoothness)
-        return float(fedprox_gdp(rounds=rounds, prox=self.prox, schedule=self.schedule, **settings))
-
-    def data_sensitivity(self, rounds: int, num_clients: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return gamma of every round, by how much one record can move the averaged model from the same start.
-
-        Parameters
-        ----------
-        rounds : int
-            At least 1.
-        num_clients : int
-            Clients that are averaged with equal weights, at least 1; the model of a single one moves by its weight times as much.
-
-        Returns
-        -------
-        ndarray
-            Shape (rounds,): 2 clip_norm/(num_clients prox) (1 - prod_k (1 - eta_k prox)), with the round's step sizes; without
-            the bracket if there is a tolerance.
-        """
-        self._check_equal(num_clients)
+    def _gamma(self, rounds: int, num_clients: int) -> Array:
         if self.tolerance > 0:
-            return np.full(rounds, 2 * self.clip_norm / (num_clients * self.prox) * UP)
+            return np.full(1, 2 * self.clip_norm / (num_clients * self.prox) * UP)
         if self.learning_rate * self.prox > 1:
             msg = f"learning_rate must be at most 1/prox ({1 / self.prox}), not {self.learning_rate}"
             raise NoGuaranteeError(msg)
-        return super().data_sensitivity(rounds, num_clients)
+        return super()._gamma(rounds, num_clients)
 
     def _last_model(self, problem: Problem, rounds: int) -> Guarantee:
         if self.tolerance > 0:
             return self._each_model(problem, rounds)
-        self.data_sensitivity(1, 1)  # refuses large steps
+        self._gamma(1, 1)  # refuses large steps
         if problem.smoothness is not None and problem.smoothness >= self.prox:
             msg = f"prox must be larger than the smoothness ({problem.smoothness}), not {self.prox}"
             raise NoGuaranteeError(msg)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick._checks import positive_scalar, scalar
 from hockeystick._numeric.rounding import UP
-from hockeystick.federated.released_models import Guarantee, NoGuaranteeError, by_composition
+from hockeystick.federated.released_models import by_composition
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Views, check_sampler
 from hockeystick.simulate.problem.problem import Problem
@@ -110,19 +110,9 @@ class AdaptiveClippingSGD(Algorithm):
             count_noise=self.count_noise,
         )
 
-    def _refusal(self, problem: Problem) -> str | None:
-        del problem
-        return None
-
     def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
-        return {"messages": lambda: self._messages(problem)}
-
-    def _messages(self, problem: Problem) -> Guarantee:
-        step = Gaussian(self.noise_multiplier)
-        try:
-            account = self.records._account(step, problem.num_records)
-        except ValueError as error:
-            raise NoGuaranteeError(str(error)) from None
         seen = "every round's noisy mean and count, and so all models and clip norms"
-        return by_composition([account], seen, "Accountant; training.adaptive_clipping_noise splits a round's noise")
+        source = "Accountant; training.adaptive_clipping_noise splits a round's noise"
+        release = Gaussian(self.noise_multiplier)
+        return {"messages": lambda: by_composition(self._accounts(problem, [release]), seen, source)}

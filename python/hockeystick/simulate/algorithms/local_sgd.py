@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hockeystick._checks import count_scalar
+from hockeystick.federated.released_models import Account
+from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Views
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import FixedSize, Participation
@@ -72,6 +75,10 @@ class LocalSGD(Algorithm):
             server=AVERAGE,
         )
 
+    def _accounts(self, problem: Problem, mechanisms: Sequence[Gaussian]) -> list[Account]:
+        steps = super()._accounts(problem, mechanisms)
+        return [(adjacency, step, lambda rounds: rounds * self.local_steps) for adjacency, step, _ in steps]
+
     def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
-        return {"messages": lambda: self._each_message(problem, local_steps=self.local_steps)}
+        return {"messages": lambda: self._each_message(problem)}

@@ -69,16 +69,17 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
     Bits are shuffled coordinate by coordinate, so that a round shows the sum of all messages. That needs the same weight for every
     message, and a number of messages that is known.
     """
-    clients, samplers = algorithm._clients, each_silo("records", algorithm._records, problem)
-    if any(isinstance(sampler, (Poisson, WithReplacement)) for sampler in (*samplers, clients)):
+    clients, samplers = algorithm._clients, algorithm._samplers(problem)
+    drawn = [clients, *(sampler for sampler, _ in samplers)]
+    if any(isinstance(sampler, (Poisson, WithReplacement)) for sampler in drawn):
         msg = "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
         raise NoGuaranteeError(msg)
-    batches = {int(sampler._expected(count)) for sampler, count in zip(samplers, problem.sizes or (), strict=True)}
+    batches = {int(sampler._expected(count)) for sampler, count in samplers}
     if len(batches) > 1:
         msg = f"a shuffled sum of gradients needs batches of the same size in every silo, not {sorted(batches)}"
         raise NoGuaranteeError(msg)
     messages = batches.pop() * int(clients._expected(problem.num_silos))
-    uses = [sampler._account(ANY_NOISE, count)[2] for sampler, count in zip(samplers, problem.sizes or (), strict=True)]
+    uses = [sampler._account(ANY_NOISE, count)[2] for sampler, count in samplers]
 
     def epsilon(rounds: int, delta: float) -> float:
         if delta == 0.0:
@@ -97,13 +98,14 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
     return Guarantee("replace", "the shuffled messages of every round, and so all models", source, epsilon)
 
 
-def check_protocol(protocol: Any, noise_std: Any) -> None:
-    """Check that a protocol is one, and that there is no other noise."""
+def check_protocol(algorithm: Algorithm, protocol: Any) -> None:
+    """Check that a protocol is one, of clipped gradients, and that there is no other noise."""
+    positive_scalar("clip_norm", algorithm.clip_norm)
     if not isinstance(protocol, BinomialNoise):
         msg = f"protocol must be BinomialNoise, not {shown(protocol)}"
         raise TypeError(msg)
-    if noise_std != 0.0:
-        msg = f"noise_std must be 0 with a protocol, which has its own noise, not {noise_std}"
+    if algorithm.noise_std != 0.0:
+        msg = f"noise_std must be 0 with a protocol, which has its own noise, not {algorithm.noise_std}"
         raise ValueError(msg)
 
 
@@ -147,15 +149,10 @@ class ShuffledMinibatchSGD(Algorithm):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        positive_scalar("clip_norm", self.clip_norm)
-        check_protocol(self.protocol, self.noise_std)
+        check_protocol(self, self.protocol)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return self._plain_rule(problem, rounds, release=MEAN, **self.protocol._changes())
-
-    def _refusal(self, problem: Problem) -> str | None:
-        del problem
-        return None
 
     def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
@@ -188,14 +185,6 @@ def guarantee_of_shuffled(algorithm: NoisyMinibatchSGD, problem: Problem, alone:
 
     unseen = f"{released}, but not which silos take part"
     return Guarantee("replace", unseen, "isrl.shuffled_mb_sgd_epsilon", epsilon)
-
-
-def _views_of_sums(algorithm: NoisyMinibatchSGD | AcceleratedMinibatchSGD, problem: Problem) -> Views:
-    """Return what is proven where the server adds up messages and releases models."""
-    return {
-        "messages": lambda: algorithm._each_message(problem),
-        "every_model": lambda: algorithm._each_sum(problem),
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,11 +241,10 @@ class NoisyMinibatchSGD(Algorithm):
         return self._plain_rule(problem, rounds, release=MEAN, mean_decay=decay)
 
     def _views(self, problem: Problem, rounds: int) -> Views:
-        del rounds
         shuffled: Views = {
             "shuffled_messages": lambda: guarantee_of_shuffled(self, problem, self._each_message(problem))
         }
-        return (shuffled if self.shuffled else {}) | _views_of_sums(self, problem)
+        return (shuffled if self.shuffled else {}) | super()._views(problem, rounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,11 +297,7 @@ class AcceleratedMinibatchSGD(Algorithm):
         for name in ("strong_convexity", "regularization"):
             self._set(name, non_negative_scalar(name, getattr(self, name)))
         if self.protocol is not None:
-            positive_scalar("clip_norm", self.clip_norm)
-            check_protocol(self.protocol, self.noise_std)
-
-    def _refusal(self, problem: Problem) -> str | None:
-        return None if self.protocol else super()._refusal(problem)
+            check_protocol(self, self.protocol)
 
     def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         return ((rounds, self.scale),)
@@ -332,10 +316,9 @@ class AcceleratedMinibatchSGD(Algorithm):
         )
 
     def _views(self, problem: Problem, rounds: int) -> Views:
-        del rounds
         protocol = self.protocol
         if protocol is None:
-            return _views_of_sums(self, problem)
+            return super()._views(problem, rounds)
         return {"shuffled_messages": lambda: guarantee_of_sums(self, problem, protocol)}
 
 

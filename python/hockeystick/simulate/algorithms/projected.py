@@ -22,7 +22,6 @@ from hockeystick.federated.released_models import (
 )
 from hockeystick.last_iterate import best as smallest_bound
 from hockeystick.mechanisms import Gaussian, Laplace
-from hockeystick.mechanisms.base import Mechanism
 from hockeystick.simulate.algorithms.algorithm import Algorithm, Views
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.simulate.running.participation import Cyclic, Participation
@@ -87,48 +86,38 @@ class ProjectedNoisySGD(Algorithm):
             release=STOPPED if self.random_stop else LAST,
         )
 
-    def _mechanism(self, problem: Problem) -> Mechanism:
-        """Return what a step leaks."""
-        multiplier = self._noises(problem)[0] / self.clip_norm
-        if self.noise == "laplace":
-            _check_numbers(problem)
-            return Laplace(multiplier)
-        return Gaussian(multiplier)
-
     def _every_model(self, problem: Problem) -> Guarantee:
+        if self.noise == "laplace" and problem.dimension > 1:
+            msg = f"Laplace noise is certified for models that are one number, not {problem.dimension}"
+            raise ValueError(msg)
+        multiplier = self._noises(problem)[0] / self.clip_norm
+        step = Laplace(multiplier) if self.noise == "laplace" else Gaussian(multiplier)
         return by_composition(
-            [("replace", self._mechanism(problem), lambda t: -(-t // problem.num_records))],
+            [("replace", step, lambda t: -(-t // problem.num_records))],
             "all models, for the record that loses most",
             "Accountant; each record is used once in a pass (last_iterate.best for what later rounds hide)",
         )
 
     def _views(self, problem: Problem, rounds: int) -> Views:
-        self._mechanism(problem)
+        every = self._every_model(problem)
         one: Views = {"random_model": lambda: self._one_model(problem, rounds, None)}
         stops = self.random_stop and rounds <= problem.num_records
-        return (one if stops else {}) | {"every_model": lambda: self._every_model(problem)}
+        return (one if stops else {}) | {"every_model": lambda: every}
 
     def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:
-        one: View = "random_model" if self.random_stop else "last_model"
-        return {
-            one: lambda: self._of_record(problem, rounds, index),
-            "every_model": lambda: self._every_model(problem),
-        }
-
-    def _of_record(self, problem: Problem, rounds: int, index: int) -> Guarantee:
+        every = self._every_model(problem)
         index = count_scalar("index", index)
         at_most("index", index, "num_records", problem.num_records)
-        if self.noise == "laplace":
-            _check_numbers(problem)
-        if rounds > problem.num_records:
+        one: View = "random_model" if self.random_stop else "last_model"
+        return {one: lambda: self._one_model(problem, rounds, index), "every_model": lambda: every}
+
+    def _one_model(self, problem: Problem, rounds: int, index: int | None) -> Guarantee:
+        """Return the guarantee of the only model released, for one record or for the worst."""
+        if index is not None and rounds > problem.num_records:
             msg = (
                 f"nothing is certified for index={index} in more rounds ({rounds}) than records ({problem.num_records})"
             )
             raise NoGuaranteeError(msg)
-        return self._one_model(problem, rounds, index)
-
-    def _one_model(self, problem: Problem, rounds: int, index: int | None) -> Guarantee:
-        """Return the guarantee of the only model released, for one record or for the worst."""
 
         def delta_of(eps: float, t: int) -> float:
             if not self.random_stop and index is not None:
@@ -175,9 +164,3 @@ class ProjectedNoisySGD(Algorithm):
         )
         smaller: Array = np.minimum(bound.delta, any_loss)
         return smaller
-
-
-def _check_numbers(problem: Problem) -> None:
-    if problem.dimension > 1:
-        msg = f"Laplace noise is certified for models that are one number, not {problem.dimension}"
-        raise ValueError(msg)

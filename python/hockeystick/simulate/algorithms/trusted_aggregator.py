@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -97,34 +99,29 @@ class TrustedAggregator(Algorithm):
         return np.array(factors[:rounds])
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
+        rule = self._plain_rule(problem, rounds, release=STOPPED if self.random_stop else LAST)
         most = problem.num_silos // self.batch_size
-        rule = self._plain_rule(
-            problem,
-            rounds,
-            step_factors=self._factors("step_factors", rounds) if self.step_factors else np.ones(1),
-            noise_factors=self._factors("noise_factors", rounds) if self.noise_factors else np.ones(1),
-            release=STOPPED if self.random_stop else LAST,
-            stop_rounds=last_rounds(self.suffix, rounds),
-        )
         if rounds > most:
             msg = f"rounds must be at most num_silos // batch_size ({most}), not {rounds}: each user takes part once"
             raise ValueError(msg)
-        return rule
+        return rule._replace(
+            step_factors=self._factors("step_factors", rounds),
+            noise_factors=self._factors("noise_factors", rounds),
+            stop_rounds=last_rounds(self.suffix, rounds),
+        )
 
     def _one_model(self, problem: Problem, rounds: int) -> Guarantee:
         inactive = problem.lipschitz is not None and problem.lipschitz <= self.clip_norm
         if self.random_stop or self.step_factors or self.noise_factors:
             return self._by_rounds(problem, rounds, convex=problem.convex and inactive)
+        if math.isinf(self.radius):  # nothing is hidden
+            return dataclasses.replace(self._every_model(problem, rounds), released=WORDS["last_model"])
         smooth = problem.smoothness is not None and self.learning_rate * problem.smoothness <= 2
         loss: Literal["convex", "nonconvex"] = "convex" if problem.convex and inactive and smooth else "nonconvex"
         noise = min(self._noises(problem))
 
         def delta_of(eps: float, t: int) -> float:
             """Return delta of t rounds: the bound for the users who took part, times their share."""
-            share = t * self.batch_size / problem.num_silos
-            if math.isinf(self.radius):
-                ledger = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
-                return share * float(ledger.delta(eps))
             bound = smallest_bound(
                 eps,
                 num_users=t * self.batch_size,
@@ -137,14 +134,10 @@ class TrustedAggregator(Algorithm):
                 smoothness=problem.smoothness,
                 strong_convexity=problem.strong_convexity if loss == "convex" else 0.0,
             )
-            return share * float(bound.delta)
+            return t * self.batch_size / problem.num_silos * float(bound.delta)
 
-        return Guarantee(
-            "replace",
-            "the last model only",
-            f"federated.best with loss={loss!r}",
-            lambda t, delta: smallest_epsilon(lambda eps: delta_of(eps, t), delta),
-        )
+        source = f"federated.best with loss={loss!r}"
+        return Guarantee("replace", WORDS["last_model"], source, _until(rounds, delta_of))
 
     def _views(self, problem: Problem, rounds: int) -> Views:
         one: View = "random_model" if self.random_stop else "last_model"
@@ -155,17 +148,14 @@ class TrustedAggregator(Algorithm):
 
     def _every_model(self, problem: Problem, rounds: int) -> Guarantee:
         """Return the guarantee of releasing all models: who is in which batch might be known, and a user is in one."""
-        noise = min(self._noises(problem))
-        if self.noise_factors:
-            noise *= float(self._factors("noise_factors", rounds).min())
+        noise = min(self._noises(problem)) * float(self._factors("noise_factors", rounds).min())
         step = Accountant("replace").compose(Gaussian(noise * math.sqrt(self.batch_size) / self.clip_norm))
 
-        def epsilon(t: int, delta: float) -> float:
-            at_most("rounds", t, "those planned", rounds)
-            share = t * self.batch_size / problem.num_silos
-            return smallest_epsilon(lambda eps: share * float(step.delta(eps)), delta)
+        def delta_of(eps: float, t: int) -> float:
+            return t * self.batch_size / problem.num_silos * float(step.delta(eps))
 
-        return Guarantee("replace", WORDS["every_model"], "Accountant; each user takes part once", epsilon)
+        source = "Accountant; each user takes part once"
+        return Guarantee("replace", WORDS["every_model"], source, _until(rounds, delta_of))
 
     def _by_rounds(self, problem: Problem, rounds: int, *, convex: bool) -> Guarantee:
         """Return the guarantee of Theorem 2 with schedules, or of Corollary 3."""
@@ -183,13 +173,19 @@ class TrustedAggregator(Algorithm):
             deltas = running_sums(first, core.theta(eps, hidden[:t]))
             return at_random_stop(deltas, rounds, self.suffix) if self.random_stop else float(deltas[-1])
 
-        def epsilon(t: int, delta: float) -> float:
-            at_most("rounds", t, "those planned", rounds)
-            return smallest_epsilon(lambda eps: delta_of(eps, t), delta)
-
         return Guarantee(
             "replace",
-            "the model after a random round only" if self.random_stop else "the last model only",
+            "the model after a random round only" if self.random_stop else WORDS["last_model"],
             f"federated.trusted_aggregator{'_random_stop' if self.random_stop else ''}, round by round",
-            epsilon,
+            _until(rounds, delta_of),
         )
+
+
+def _until(rounds: int, delta_of: Callable[[float, int], float]) -> Callable[[int, float], float]:
+    """Return epsilon after no more than the planned rounds, where delta is known for every epsilon and number of rounds."""
+
+    def epsilon(t: int, delta: float) -> float:
+        at_most("rounds", t, "those planned", rounds)
+        return smallest_epsilon(lambda eps: delta_of(eps, t), delta)
+
+    return epsilon

@@ -10,12 +10,13 @@ from typing import Any
 
 try:
     import numba
+    import numba.cpython.unsafe.numbers
     import numba.extending
 except ImportError as error:
     message = 'the simulator needs numba: pip install ".[simulate]" in a clone'
     raise ImportError(message) from error
 
-__all__ = ["array_at", "contracted", "inlined", "intrinsic", "kernel", "njit", "reassociated", "spliced"]
+__all__ = ["array_at", "contracted", "inlined", "intrinsic", "kernel", "njit", "reassociated", "same_bits", "spliced"]
 
 njit: Any = vars(numba)["njit"]  # of whose options the stubs know some
 
@@ -31,3 +32,4 @@ reassociated: Any = njit(cache=True, error_model="numpy", forceinline=True, fast
 contracted: Any = njit(cache=True, error_model="numpy", forceinline=True, fastmath={"contract"})
 intrinsic: Any = numba.extending.intrinsic
 array_at: Any = vars(numba)["carray"]  # the numbers at a pointer
+same_bits: Any = numba.cpython.unsafe.numbers.viewer  # as another type

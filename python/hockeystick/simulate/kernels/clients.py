@@ -200,9 +200,9 @@ def move(rule, r, client, rnd, step, seed, work):
         streams.add_normals(work.stream, rule.step_noise, gradient)
     if rule.tolerance > 0.0 and residual(rule.prox, gradient, at, out) <= rule.tolerance:
         return False
-    rate = step_size(rule, rnd, step)
+    rate, prox = step_size(rule, rnd, step), rule.prox
     for j in range(out.size):
-        out[j] -= rate * (gradient[j] + rule.prox * (out[j] - at[j]))
+        out[j] -= rate * (gradient[j] + prox * (out[j] - at[j]))
     return True
 
 

@@ -24,12 +24,9 @@ LANES = 8
 
 _DOUBLE, _WORD, _BYTES = ir.DoubleType(), ir.IntType(64), ir.IntType(8).as_pointer()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
+_ZERO = ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES)
 # A product and a sum are one instruction where the processor has it.
 _FUSED = ("contract",)
-
-
-def _constants(numbers: list[int]) -> ir.Constant:
-    return ir.Constant(ir.VectorType(_WORD, len(numbers)), numbers)
 
 
 def _lanes(builder: Any, a: Any, b: Any, places: list[int]) -> Any:
@@ -77,14 +74,15 @@ def _each_vector(builder: Any, size: Any, body: Callable[[Any, Any], None]) -> N
     with cgutils.for_range_slice(builder, _WORD(0), whole, _WORD(LANES)) as (index, _):
         body(index, None)
     with builder.if_then(builder.icmp_signed(">", rest, _WORD(0))):
-        met = _spread(builder, builder.sub(_WORD(LANES), rest), ir.VectorType(_WORD, LANES))
-        new = builder.icmp_signed(">=", _constants(list(range(LANES))), met)
+        words = ir.VectorType(_WORD, LANES)
+        met = _spread(builder, builder.sub(_WORD(LANES), rest), words)
+        new = builder.icmp_signed(">=", ir.Constant(words, list(range(LANES))), met)
         body(builder.sub(size, _WORD(LANES)), new)
 
 
 def _where(builder: Any, new: Any, vector: Any) -> Any:
     """Return a vector with 0 in the lanes that have been met."""
-    return vector if new is None else builder.select(new, vector, ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES))
+    return vector if new is None else builder.select(new, vector, _ZERO)
 
 
 def _sum_lanes(builder: Any, vectors: list[Any]) -> Any:
@@ -117,8 +115,7 @@ def _arrays(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
 def _write_dots(builder: Any, matrix: Any, rows: Any, vectors: list[Any], outs: list[Any]) -> None:
     """Write the inner products of eight rows with each vector; a row is read once for all of them."""
     starts = _row_starts(builder, matrix, rows)
-    zero = ir.Constant(_VECTOR, [_DOUBLE(0.0)] * LANES)
-    totals = [[cgutils.alloca_once_value(builder, zero) for _ in starts] for _ in vectors]
+    totals = [[cgutils.alloca_once_value(builder, _ZERO) for _ in starts] for _ in vectors]
 
     def body(index, new):
         factors = [_where(builder, new, _load(builder, vector.data, index)) for vector in vectors]
@@ -177,19 +174,6 @@ def add_eight(typing_context, factors, matrix, rows, outs):  # noqa: ARG001
     return types.void(factors, matrix, rows, outs), generate
 
 
-def _bitcast(source: Any, target: Any, kind: ir.Type) -> Any:
-    """Return a function that returns the same 64 bits as another type."""
-
-    @intrinsic
-    def cast(typing_context, value):  # noqa: ARG001
-        return target(source), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], kind)  # noqa: ARG005
-
-    return cast
-
-
-bits_of, from_bits = _bitcast(types.float64, types.int64, _WORD), _bitcast(types.int64, types.float64, _DOUBLE)
-
-
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     view = context.make_array(kind)(context, builder, value)
     view.meminfo = cgutils.get_null_value(view.meminfo.type)
@@ -219,10 +203,7 @@ class Fields(types.Type):
         super().__init__(f"Fields({named})")
 
 
-@register_model(Fields)
-class _Pointer(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _BYTES)
+register_model(Fields)(models.OpaqueModel)  # a pointer
 
 
 @infer_getattr

@@ -88,7 +88,7 @@ def begin(rule, progress, runs, rnd, work):
     for k in range(runs):
         state = progress.states[work.runs[k] - progress.first_run]
         losses.copy(state[MODEL], work.before[k])
-        losses.copy(state[server.point(rule, state, rnd)], work.at[k])
+        server.write_point(rule, state, rnd, work.at[k])
         losses.fill(0.0, work.totals[k])
 
 
@@ -99,7 +99,7 @@ def end(rule, progress, runs, rnd, seed, learnt, work):
     for k in range(runs):
         r = work.runs[k] - progress.first_run
         state = progress.states[r]
-        finite = server.update(rule, state, work.totals[k], rnd, work.runs[k], seed, work.stream)
+        finite = server.update(rule, state, work.at[k], work.totals[k], rnd, work.runs[k], seed, work.stream)
         if not (finite and learnt):
             good = False
             losses.copy(work.before[k], state[MODEL])

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.simulate.kernels import contracted, inlined, kernel, reassociated, spliced
-from hockeystick.simulate.kernels.intrinsics import LANES, add_eight, dot_eight, from_bits
+import numpy as np
+
+from hockeystick.simulate.kernels import contracted, inlined, kernel, reassociated, same_bits, spliced
+from hockeystick.simulate.kernels.intrinsics import LANES, add_eight, dot_eight
 from hockeystick.simulate.kernels.user_loss import call_gradient, call_predict, call_value
 
 LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK, HINGE, ABSOLUTE, OWN = range(9)
@@ -238,7 +240,7 @@ def exponential(x):
     p = (p * r + 1.0 / 24.0) * r + 1.0 / 6.0
     p = (p * r + 0.5) * r + 1.0
     p = p * r + 1.0
-    return p * from_bits((int(k) + 1023) << 52)  # times 2^k
+    return p * same_bits((int(k) + 1023) << 52, np.float64)  # times 2^k
 
 
 @contracted

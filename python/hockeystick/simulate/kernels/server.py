@@ -19,46 +19,40 @@ def project(w, radius):
 
 
 @spliced
-def _stage(rule, rnd):
-    """Return the round's number in its stage, from 1, and the stage."""
+def _acceleration(rule, rnd):
+    """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation, and which iterate is the last.
+
+    Rounds are counted in their stage, from 1, which starts from the last one's result.
+    """
     stage = 0
     while stage + 1 < rule.stage_starts.size and rule.stage_starts[stage + 1] <= rnd:
         stage += 1
-    return rnd - rule.stage_starts[stage] + 1, stage
+    r = rnd - rule.stage_starts[stage] + 1
+    return 2.0 / (r + 1), 4.0 * rule.stage_scales[stage] / (r * (r + 1.0)), RELEASED if r == 1 else MODEL
 
 
 @spliced
-def _acceleration(rule, rnd):
-    """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation."""
-    r, stage = _stage(rule, rnd)
-    return 2.0 / (r + 1), 4.0 * rule.stage_scales[stage] / (r * (r + 1.0))
+def write_point(rule, state, rnd, at):
+    """Write where the clients take their gradients at this round, or start from."""
+    if rule.server == ACCELERATED:
+        a, eta, last = _acceleration(rule, rnd)
+        mu = rule.strong_convexity
+        w, mean, total = state[last], state[RELEASED], eta + (1.0 - a * a) * mu
+        for j in range(at.size):
+            at[j] = ((1.0 - a) * (mu + eta) * mean[j] + a * ((1.0 - a) * mu + eta) * w[j]) / total
+    else:
+        losses.copy(state[MODEL], at)
 
 
 @spliced
-def point(rule, state, rnd):
-    """Return which of the state's vectors the clients take their gradients at this round, or start from."""
-    if rule.server != ACCELERATED:
-        return MODEL
-    a, eta = _acceleration(rule, rnd)
-    if _stage(rule, rnd)[0] == 1:  # a stage starts from the last one's result
-        losses.copy(state[RELEASED], state[MODEL])
-    mu = rule.strong_convexity
-    total = eta + (1.0 - a * a) * mu
-    middle = state[HELPER]
-    for j in range(middle.size):
-        middle[j] = ((1.0 - a) * (mu + eta) * state[RELEASED, j] + a * ((1.0 - a) * mu + eta) * state[MODEL, j]) / total
-    return HELPER
-
-
-@spliced
-def _accelerated(rule, state, gradient, rnd):
+def _accelerated(rule, state, at, gradient, rnd):
     """Solve the proximal step in closed form, and average."""
-    a, eta = _acceleration(rule, rnd)
-    mu = rule.strong_convexity
-    w, middle, mean = state[MODEL], state[HELPER], state[RELEASED]
+    a, eta, last = _acceleration(rule, rnd)
+    mu, pull = rule.strong_convexity, rule.regularization
+    w, before, mean, base = state[MODEL], state[last], state[RELEASED], state[BASE]
     for j in range(w.size):
-        slope = gradient[j] + rule.regularization * (middle[j] - state[BASE, j])
-        w[j] = (a * mu * middle[j] + ((1.0 - a) * mu + eta) * w[j] - a * slope) / (mu + eta)
+        slope = gradient[j] + pull * (at[j] - base[j])
+        w[j] = (a * mu * at[j] + ((1.0 - a) * mu + eta) * before[j] - a * slope) / (mu + eta)
     project(w, rule.radius)
     for j in range(w.size):
         mean[j] = a * w[j] + (1.0 - a) * mean[j]
@@ -80,8 +74,8 @@ def _tree(rule, state, gradient, rnd, run, seed, stream):
             streams.start(stream, seed, streams.TREE, run, tree, level, number >> level)
             streams.add_normals(stream, rule.tree_noise, w)
         level += 1
-    for j in range(w.size):
-        w[j] = state[BASE, j] - rule.learning_rate * w[j]
+    losses.scale(-rule.learning_rate, w)
+    losses.add(1.0, state[BASE], w)
     project(w, rule.radius)
 
 
@@ -90,18 +84,19 @@ def _average(rule, state, rnd):
     """Let the released model be the weighted mean of all models before their round; weights grow by 1/mean_decay."""
     q = rule.mean_decay
     share = 1.0 / (rnd + 1) if q == 1.0 else (1.0 - q) / (1.0 - q ** (rnd + 1))
-    for j in range(state.shape[1]):
-        state[RELEASED, j] += share * (state[MODEL, j] - state[RELEASED, j])
+    w, mean = state[MODEL], state[RELEASED]
+    for j in range(w.size):
+        mean[j] += share * (w[j] - mean[j])
 
 
 @spliced
-def update(rule, state, mean, rnd, run, seed, stream):
-    """Move the state by the mean of the messages; return whether it is finite."""
+def update(rule, state, at, mean, rnd, run, seed, stream):
+    """Move the state by the mean of the messages that were sent from a point; return whether it is finite."""
     w = state[MODEL]
     if rule.release == MEAN:
         _average(rule, state, rnd)
     if rule.server == ACCELERATED:
-        _accelerated(rule, state, mean, rnd)
+        _accelerated(rule, state, at, mean, rnd)
     elif rule.server == TREE:
         _tree(rule, state, mean, rnd, run, seed, stream)
     elif rule.server == AVERAGE:

@@ -16,8 +16,8 @@ import math
 
 import numpy as np
 
-from hockeystick.simulate.kernels import array_at, contracted, inlined, kernel
-from hockeystick.simulate.kernels.intrinsics import bits_of, from_bits, multiply_high, scratch, without_refcount
+from hockeystick.simulate.kernels import array_at, contracted, inlined, kernel, same_bits
+from hockeystick.simulate.kernels.intrinsics import multiply_high, scratch, without_refcount
 from hockeystick.simulate.running.rule import CYCLIC, EVERY, FIXED_SIZE, POISSON, SHUFFLED
 
 STATE_WORDS = 11  # of a stream
@@ -105,8 +105,9 @@ def logarithm(x):
     x = 2^k m with m in [sqrt(1/2), sqrt(2)), and log m = 2 artanh(s) with s = (m - 1)/(m + 1), |s| < .172, whose series is cut after
     s^21: the rest is less than 1e-18 of the sum.
     """
-    k = (bits_of(x) - _ROOT_HALF) >> 52
-    m = from_bits(bits_of(x) - (k << 52))
+    bits = same_bits(x, np.int64)
+    k = (bits - _ROOT_HALF) >> 52
+    m = same_bits(bits - (k << 52), np.float64)
     s = (m - 1.0) / (m + 1.0)
     z = s * s
     p = 2.0 / 21.0

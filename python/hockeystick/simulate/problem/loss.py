@@ -236,30 +236,28 @@ class Loss:
     def constants(self, feature_bound: float | None, factor: float = 1.0) -> dict[str, float | None]:
         """Return what is claimed of a record's loss times a factor, as a function of the model; None where nothing is."""
         found: dict[str, float | None] = {"strong_convexity": factor * self.strong_convexity if self.convex else None}
+        bound = 1.0 if self.of_scores is None else feature_bound
         for name, power in (("smoothness", 2), ("lipschitz", 1)):
             stated = getattr(self, name)
-            unknown = stated is None or (self.of_scores is not None and feature_bound is None)
-            scale = 1.0 if self.of_scores is None or feature_bound is None else feature_bound**power
-            found[name] = None if unknown else factor * stated * scale
+            found[name] = None if stated is None or bound is None else factor * stated * bound**power
         return found
 
     @property
     def stated(self) -> str:
         """What guarantees may use, as the caller stated it; empty if nothing is stated."""
-        told = [
-            f"{name} {getattr(self, name)}" for name in ("smoothness", "lipschitz") if getattr(self, name) is not None
-        ]
-        told += ["convex"] if self.convex else []
-        told += [f"strong_convexity {self.strong_convexity}"] if self.strong_convexity else []
-        return ", ".join(told)
+        told = self._told("smoothness", "lipschitz", "convex", "strong_convexity")
+        return ", ".join(name if value is True else f"{name} {value}" for name, value in told.items())
+
+    def _told(self, *names: str) -> dict[str, Any]:
+        """Return those of some settings that are not the defaults."""
+        return {name: value for name in names if (value := getattr(self, name)) != getattr(Loss, name)}
 
     def __repr__(self) -> str:
         """Return the functions' names, and what is stated."""
         functions = self.of_scores or (self.value, self.gradient)
         told = [getattr(function, "__name__", repr(function)) for function in functions]
-        for name in ("dimension", "smoothness", "lipschitz", "convex", "strong_convexity"):
-            stated, default = getattr(self, name), getattr(type(self), name)
-            told += [f"{name}={stated!r}"] if stated != default else []
+        stated = self._told("dimension", "smoothness", "lipschitz", "convex", "strong_convexity")
+        told += [f"{name}={value!r}" for name, value in stated.items()]
         return f"{'Loss' if self.of_scores is None else 'Loss.of_score'}({', '.join(told)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -273,11 +271,6 @@ def remade(made: Any, **changes: Any) -> tuple[Any, ...]:
     settings = {item.name: getattr(made, item.name) for item in dataclasses.fields(made) if item.init}
     kind: Callable[..., Any] = type(made)
     return functools.partial(kind, **settings | changes), ()
-
-
-def starting_model(loss: Loss, dimension: int) -> Array:
-    """Return the model that runs start from."""
-    return np.zeros(dimension) if loss.initial is None else np.array(loss.initial)
 
 
 # Trials

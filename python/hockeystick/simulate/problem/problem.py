@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, real, vector
 from hockeystick._checks.shown import shown
-from hockeystick.simulate.problem.loss import Loss, answers, check_loss, remade, starting_model
+from hockeystick.simulate.problem.loss import Loss, answers, check_loss, remade
 from hockeystick.simulate.running.rule import Data
 
 __all__ = ["Problem"]
@@ -223,7 +223,7 @@ class Problem:
             Shape (dimension,).
         """
         if isinstance(self.loss, Loss):
-            return starting_model(self.loss, self.dimension)
+            return np.zeros(self.dimension) if self.loss.initial is None else np.array(self.loss.initial)
         model = np.zeros(self.dimension)
         if self.loss == "network":
             width, outputs, hidden = self.data.features.shape[1], self.data.outputs, self.data.hidden
@@ -261,7 +261,7 @@ class Problem:
             raise ValueError(msg)
         every, labels = self.data.features.copy(), self.data.labels.copy()
         every[index], labels[index] = finite("features", features, 1), label
-        return self._with(every, labels, self.sizes, self.weights)
+        return self._with(features=every, labels=labels)
 
     def pooled(self) -> Problem:
         """Return the same records in one silo.
@@ -279,23 +279,12 @@ class Problem:
         if self.weights is not None:
             msg = f"weights must not be given for records that are pooled in one silo, not {shown(self.weights)}"
             raise ValueError(msg)
-        return self._with(self.data.features, self.data.labels, None)
+        return self._with(sizes=None)
 
-    def _with(
-        self,
-        features: Array,
-        labels: Array,
-        sizes: Sequence[int] | None,
-        weights: Sequence[float] | None = None,
-    ) -> Problem:
-        return dataclasses.replace(
-            self,
-            features=features,
-            labels=labels,
-            sizes=sizes,
-            num_classes=self.data.outputs if self.loss in ("softmax", "network") else None,
-            weights=weights,
-        )
+    def _with(self, **records: Any) -> Problem:
+        """Return a problem of other records, or other silos, with as many classes."""
+        classes = self.data.outputs if self.loss in ("softmax", "network") else None
+        return dataclasses.replace(self, num_classes=classes, **records)
 
 
 # Records as they are given, checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from itertools import pairwise
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,15 @@ class Engine:
         self.states: NDArray[np.float64] = np.zeros((num_runs, SLOTS, initial.shape[-1]))
         self.states[:, [MODEL, RELEASED, HELPER, BASE]] = np.atleast_2d(initial)[:, np.newaxis]
         self.failed = np.zeros(num_runs, np.int64)  # the round, from 1, in which a run became non-finite
-        self.clip_norms = _clip_norms(rule, num_runs)
+        learnt = rule.rounds if rule.clip_rate > 0 else 0
+        needed = 8 * num_runs * learnt
+        if needed > MAX_BYTES:
+            msg = (
+                f"num_runs={num_runs} and rounds={learnt} need {needed / 2**30:.3g} GiB for the clip norms of all rounds, "
+                f"more than {MAX_BYTES >> 30}: make fewer runs at once, with first_run"
+            )
+            raise ValueError(msg)
+        self.clip_norms = np.full((num_runs, learnt), np.nan)  # after each round, where they are learnt
         self.finished = 0  # rounds; between two pieces, states and failures are those after so many
 
     def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
@@ -35,33 +43,26 @@ class Engine:
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
         paired = loops.FASTER_HERE and len(self.states) > 1 and loops.can_pair(data, self.rule)
         none = np.empty((0, self.states.shape[2]))
-        futures = []
-        for a, b in pairwise(edges):
+
+        def advance(a: int, b: int) -> None:
             mine = clients.Progress(self.first_run + a, self.states[a:b], self.clip_norms[a:b], self.failed[a:b], none)
             work = clients.workspace(data, self.rule, self.states.shape[2], 2 if paired else 1)
-            whole = (loops.WHOLE, 0, 1)
-            futures.append(pool.submit(loops.advance, data, self.rule, mine, self.seed, first, last, work, *whole))
-        for future in futures:
-            future.result()
+            loops.advance(data, self.rule, mine, self.seed, first, last, work, loops.WHOLE, 0, 1)
+
+        list(pool.map(advance, edges[:-1], edges[1:]))
 
     def _clients(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
-        """Run rounds [first, last) of the only run; threads share the clients, each with a copy of the state."""
+        """Run rounds [first, last) of the only run; threads share the clients."""
         sent = np.empty((data.offsets.size - 1, self.states.shape[2]))
         works = [clients.workspace(data, self.rule, self.states.shape[2], 1) for _ in range(threads)]
+        run = clients.Progress(self.first_run, self.states, self.clip_norms, self.failed, sent)
 
-        def part(states: NDArray[np.float64], rnd: int, work: clients.Work, *which: int) -> None:
-            run = clients.Progress(self.first_run, states, self.clip_norms, self.failed, sent)
-            loops.advance(data, self.rule, run, self.seed, rnd, rnd + 1, work, *which)
+        def advance(rnd: int, part: int, k: int, step: int) -> None:
+            loops.advance(data, self.rule, run, self.seed, rnd, rnd + 1, works[k], part, k, step)
 
         for rnd in range(first, last):
-            futures = [
-                pool.submit(part, self.states.copy(), rnd, work, loops.SEND, k, threads) for k, work in enumerate(works)
-            ]
-            for future in futures:
-                future.result()
-            part(self.states, rnd, works[0], loops.COLLECT, 0, 1)
-            if self.failed.all():
-                return
+            list(pool.map(partial(advance, rnd, loops.SEND), range(threads), [threads] * threads))
+            advance(rnd, loops.COLLECT, 0, 1)
 
     def advance(  # noqa: PLR0917
         self, data: Data, first: int, last: int, pool: Executor, threads: int, done: Callable[[int], object]
@@ -79,26 +80,6 @@ class Engine:
             first += length
             self.finished = first
             done(length)
-
-    def copy(self) -> Engine:
-        """Return an engine in the same state."""
-        other = Engine(self.rule, int(self.seed), self.first_run, self.states[0, 0], len(self.states))
-        other.states, other.failed, other.finished = self.states.copy(), self.failed.copy(), self.finished
-        other.clip_norms = self.clip_norms.copy()
-        return other
-
-
-def _clip_norms(rule: UpdateRule, num_runs: int) -> Array:
-    """Return room for the clip norm after each round, where it is learnt; else none."""
-    rounds = rule.rounds if rule.clip_rate > 0 else 0
-    needed = 8 * num_runs * rounds
-    if needed > MAX_BYTES:
-        msg = (
-            f"num_runs={num_runs} and rounds={rounds} need {needed / 2**30:.3g} GiB for the clip norms of all rounds, "
-            f"more than {MAX_BYTES >> 30}: make fewer runs at once, with first_run"
-        )
-        raise ValueError(msg)
-    return np.full((num_runs, rounds), np.nan)
 
 
 def evaluate(data: Data, models: Array, *, classes: bool) -> tuple[Array, Array]:

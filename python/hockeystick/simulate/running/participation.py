@@ -46,12 +46,13 @@ class Participation:
         return self._expected(population)
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
-        """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds.
+        """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds; here that all take part.
 
         The mechanism's noise is in units of what one member can change, divisor and all: where the divisor counts the members,
         one that is added or removed would rescale all others, so that the adjacency is "replace".
         """
-        raise NotImplementedError
+        del population
+        return "replace", mechanism, lambda rounds: rounds
 
     def _clients(self, population: int, rounds: int) -> Clients:
         """Return what is proven to matter of clients who take part in these rounds."""
@@ -104,10 +105,6 @@ class EveryRound(Participation):
     """All take part, always; as a batch, the full batch."""
 
     _kind: ClassVar[int] = rule.EVERY
-
-    def _account(self, mechanism: Gaussian, population: int) -> Account:
-        del population
-        return "replace", mechanism, lambda rounds: rounds
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,8 @@ class Recording:
     def arrays(self) -> dict[str, Any]:
         """Return all that `restore` needs."""
         engine = self.engine
-        numbers = np.array([self.count, engine.finished])
         return {
-            "numbers": numbers,
+            "numbers": np.array([self.count, engine.finished]),
             "states": engine.states,
             "failed": engine.failed,
             "models": self.models[: self.count],

@@ -15,7 +15,7 @@ MAX_BYTES = 2**32  # of recorded models, and of learnt clip norms
 # The vectors of a run's state.
 MODEL = 0  # the iterate
 RELEASED = 1  # what the algorithm puts out after this round
-HELPER = 2  # accelerated: where the gradient is taken; tree noise: the sum of the gradients
+HELPER = 2  # tree noise: the sum of the gradients
 BASE = 3  # the model that a regulariser, or the sum of the gradients, starts from
 SLOTS = 4
 
