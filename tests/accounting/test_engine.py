@@ -141,9 +141,7 @@ def test_share_of_a_truncated_sample():
     with mp.workdps(30):
         sizes = [mp.binomial(n, k) * mp.mpf(q) ** k * (1 - mp.mpf(q)) ** (n - k) for k in range(n + 1)]
         rate = mp.fsum(min(k, largest) * p for k, p in enumerate(sizes)) / n
-        attained = rate * exact.theta(
-            mp.log1p(mp.expm1(eps) / rate), 1 / sigma
-        )  # of a Poisson sample, a record removed
+        attained = rate * exact.theta(mp.log1p(mp.expm1(eps) / rate), 1 / sigma)  # of a Poisson sample
     upper = explained.bracket.upper
     assert explained.bracket.lower == pytest.approx(float(attained), rel=1e-9)
     assert explained.shares["pairs"] == pytest.approx((upper - float(attained)) / upper, rel=1e-9)
@@ -179,11 +177,8 @@ def test_only_pairs_that_differ_have_a_share(steps, question, apart):
 
 
 FAILING = hs.mechanisms.Dominating(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), None, failure=1e-7)
-MORE = [
-    truncated(12),
-    hs.ApproximateDP(0.1, 1e-3),
-    FAILING,
-]  # pairs that are not attained, what is revealed, what may fail
+# Pairs that are not attained, what is revealed, and what may fail.
+MORE = [truncated(12), hs.ApproximateDP(0.1, 1e-3), FAILING]
 MECHANISMS = {"add_or_remove": MIXED + MORE, "replace": REPLACED + MORE}
 QUESTIONS = st.one_of(
     st.builds(lambda eps: {"eps": eps}, st.floats(0.0, 8.0)),
@@ -194,11 +189,14 @@ QUESTIONS = st.one_of(
 @settings(max_examples=40)
 @given(data=st.data(), adjacency=st.sampled_from(list(MECHANISMS)), question=QUESTIONS)
 def test_shares_are_parts_of_the_width(data, adjacency, question):
-    """No share of any explanation is larger than the width of the bracket, nor are all together."""
+    """No share of any explanation is larger than the width of the bracket, nor are all together, which a contour's are where nothing may fail."""
     steps = st.tuples(st.sampled_from(MECHANISMS[adjacency]), st.sampled_from([1, 2, 3, 30]))
     ledger = data.draw(st.lists(steps, min_size=1, max_size=3))
     explained = composed(*ledger, adjacency=adjacency).explain(**question)
     lower, upper = explained.bracket[:2]
     width = (upper - lower) / upper if 0.0 < upper < math.inf else float(lower < upper)
     assert all(0.0 <= share <= width for share in explained.shares.values())
-    assert math.fsum(explained.shares.values()) <= width * (1.0 + 1e-15)
+    total = math.fsum(explained.shares.values())
+    assert total <= width * (1.0 + 1e-15)
+    if explained.method.startswith("contour") and FAILING not in dict(ledger):
+        assert width <= total * (1.0 + 1e-2) + 1e-12

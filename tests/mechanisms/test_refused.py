@@ -220,6 +220,9 @@ CORE_PAIR = _core.discrete([0.6, 0.4], [0.4, 0.6])
 CORE_STEPS = [(CORE_PAIR, 3.0)]
 CORE_NAMES = vars(_core) | {"PAIR": CORE_PAIR, "STEPS": CORE_STEPS, "ONES": np.ones(2), "nan": math.nan}
 OF_THE_CORE = r"""
+gaussian(nan) -> noise_multiplier must be positive and finite, not nan
+gaussian(-1.0) -> noise_multiplier must be positive and finite, not -1
+gaussian(0.0) -> noise_multiplier must be positive and finite, not 0
 gaussian(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
 laplace(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
 PAIR.masses(True, nan) -> eps must be a number, not nan
@@ -253,10 +256,11 @@ binomial_upper_tail(nan, 0.5, 1.0) -> trials must lie in .*, not nan
 replaced_allocation(STEPS, [], nan, 1.0, True) -> num_steps must be an integer .*, not nan
 allocated_steps(STEPS, nan, 1.0, True) -> num_steps must be an integer .*, not nan
 allocated_steps([], 3.0, 1.0, True) -> steps must hold at least one
-allocated_steps([(gaussian(1e-300), 1.0)], 3.0, 1.0, True) -> must lie in
-allocated_steps([(gaussian(1e300), 1.0)], 3.0, 1.0, True) -> must lie in
-allocated_steps([(gaussian(1.0), 1.0)], -1.0, 1.0, True) -> num_steps must be an integer
-allocated_steps([(gaussian(1.0), 1.0)], 0.0, 1.0, True) -> num_steps must be an integer
+allocated_steps([(gaussian(1e-300), 1.0)], 3.0, 1.0, True) -> noise_multiplier of a random allocation must lie in .*, not 1e-300
+allocated_steps([(gaussian(1e300), 1.0)], 3.0, 1.0, True) -> noise_multiplier of a random allocation must lie in .*, not 1e.300
+allocated_steps([(gaussian(1.0), 1.0)], -1.0, 1.0, True) -> num_steps must be an integer .*, not -1
+allocated_steps([(gaussian(1.0), 1.0)], 0.0, 1.0, True) -> num_steps must be an integer .*, not 0
+allocated_steps([(gaussian(1.0), 1.0)], nan, 1.0, True) -> num_steps must be an integer .*, not nan
 mixture_of_gaussians(1.0, [nan], [1.0], True) -> sensitivities must be 0 or in .*, not nan
 fixed_size_steps(STEPS, nan, 1.0, False, True, True) -> dataset_size must be .*, not nan
 fixed_size_steps([(gaussian(1.0), 1.0)], 10.0, nan, True, False, True) -> batch_size must be .*, not nan

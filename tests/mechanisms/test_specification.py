@@ -319,10 +319,8 @@ def test_assumptions_are_told(step, words):
     assert re.search(words, str(hs.Accountant().compose(step).explain(eps=1.0)).replace("\n", " "))
 
 
-MIXTURE, TRUNCATED = (
-    (1.0, [0.0, 1.0, 2.0], [0.9, 0.09, 0.01]),
-    hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 200, 0.05, 25),
-)
+MIXTURE = (1.0, [0.0, 1.0, 2.0], [0.9, 0.09, 0.01])
+TRUNCATED = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 200, 0.05, 25)
 PEERS = [  # dp_accounting's, whose grid is pessimistic: a mechanism, the maker, its arguments, the steps and some epsilons
     (hs.DiscreteGaussian(3.0, 2), "discrete_gaussian", (3.0, 2), 10, (0.5, 2.0, 5.0)),
     (hs.DiscreteLaplace(0.4, 2), "discrete_laplace", (0.4, 2), 10, (0.5, 2.0, 5.0)),
@@ -332,7 +330,7 @@ PEERS = [  # dp_accounting's, whose grid is pessimistic: a mechanism, the maker,
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize(("mechanism", "maker", "arguments", "count", "epsilons"), PEERS)
+@pytest.mark.parametrize(("mechanism", "maker", "arguments", "count", "epsilons"), PEERS, ids=[row[1] for row in PEERS])
 def test_peer(mechanism, maker, arguments, count, epsilons):
     """Not above the peer, and near it; but for truncated samples, of which it doubles the shift, and which leak more than whole ones."""
     pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution
