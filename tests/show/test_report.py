@@ -22,9 +22,9 @@ from hockeystick.sweep.plan import parse
 pytest.importorskip("pyarrow")
 pytest.importorskip("bokeh")
 
+from drawn_plans import FEDERATION, THETA
 from hockeystick.report import bokeh_page
 from hockeystick.sweep.view import MAX_NUMBERS, choose_cells, read_sample
-from sweep_plans import FEDERATION, THETA
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
