@@ -78,6 +78,7 @@ def calls(call):
     parameters = [
         p for p in inspect.signature(call).parameters.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
     ]
+    assert all(p.kind is not p.POSITIONAL_ONLY for p in parameters)  # or each call would be refused for that alone
     needed = [p.name for p in parameters if p.default is p.empty]
     found = [dict.fromkeys(needed, value) for value in HUGE.values()]
     return found + [dict.fromkeys(needed, 0.5) | {p.name: value} for p in parameters for value in HUGE.values()]

@@ -193,6 +193,12 @@ def test_public_names_live_at_the_top():
     assert wrong == []
 
 
+def test_helpers_of_tests_have_names_of_their_own():
+    """They are imported by name alone, and of two with one name the folder that pytest has first hides the other."""
+    helpers = sorted(path.stem for folder in ("reference", "storms") for path in (TESTS / folder).glob("*.py"))
+    assert helpers == sorted({*helpers})
+
+
 def test_rooms_have_tests(monkeypatch):
     """`.ci/check.py` finds a folder of tests for every room, and its table names no room that has one."""
     monkeypatch.syspath_prepend(ROOT / ".ci")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-import sweep_plans
+import drawn_plans
 from hockeystick import sweep
 from hockeystick.cli import main
 
@@ -76,7 +76,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 def theta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the sweep of theta, which is run once."""
     out = tmp_path_factory.mktemp("theta")
-    sweep.run(sweep_plans.THETA, out)
+    sweep.run(drawn_plans.THETA, out)
     return out
 
 

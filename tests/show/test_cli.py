@@ -406,6 +406,7 @@ def test_no_option_is_ignored(run, line, tmp_path, monkeypatch):
     words = line.split()
     command = " ".join(words[: 2 if words[0] == "sweep" else 1])
     offered = re.findall(r"^ {2}(?:-\w\b.*?, )?(--[\w-]+)", run(f"{command} --help").out, re.MULTILINE)
+    assert "--help" in offered
     plain = outcome(line)
     assert plain[0].code == 0
     for option in set(offered) - {"--help", *words}:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import drawn_plans
 import hockeystick as hs
 import refused_calls
-import sweep_plans
 from hockeystick import plot, simulate
 from hockeystick.plot import heat_map, line_plot, plot_sweep
 from hockeystick.sweep import run
@@ -24,11 +24,11 @@ pytest.importorskip("pyarrow")
 
 from matplotlib.collections import LineCollection
 
+from drawn_plans import EPS, THETA, R
 from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
 from hockeystick.sweep.view import choose
-from sweep_plans import EPS, THETA, R
 
 
 def check_picture(path: Path) -> None:
@@ -84,7 +84,7 @@ def test_values_of_a_view(tmp_path: Path) -> None:
     assert view.values(tmp_path / "out", "delta")[0].tolist() == expected.tolist()
 
 
-FEDERATION = {**sweep_plans.FEDERATION, "outputs": {"mu": "federated.fedavg_gdp"}}
+FEDERATION = {**drawn_plans.FEDERATION, "outputs": {"mu": "federated.fedavg_gdp"}}
 
 
 @pytest.mark.slow

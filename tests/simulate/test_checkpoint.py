@@ -77,8 +77,6 @@ def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
     problem = SILOS.pooled() if algorithm is LEARNT else SILOS
     settings = {"rounds": 40, "num_runs": 3, "record_every": 7}
     whole = run(algorithm, problem, **settings)
-    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoint, "MAX_SHARE", 1e9)
     write, left = checkpoint.Checkpoint.write, [writings]
 
     def counted(self, recording):
@@ -88,10 +86,13 @@ def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
             raise Stop
 
     with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "SECONDS", 0.0)
+        patch.setattr(checkpoint, "MAX_SHARE", 1e9)
         patch.setattr(checkpoint.Checkpoint, "write", counted)
         with pytest.raises(Stop):
             run(algorithm, problem, **settings, checkpoint=tmp_path / "run")
-    for _ in range(2):  # of a run that is complete the file has the result: nothing is computed
+    # It ends long before another writing is due; then the file has the result, and nothing is computed
+    for _ in range(2):
         assert equal(run(algorithm, problem, **settings, checkpoint=tmp_path / "run", num_threads=2), whole)
         monkeypatch.setattr("hockeystick.simulate.running.engine.Engine.advance", lambda *_: pytest.fail("computed"))
 

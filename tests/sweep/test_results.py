@@ -185,7 +185,7 @@ conditions = st.recursive(
     leaves,
     lambda inner: (
         st.builds("not ({})".format, inner)
-        | st.builds("({}) {} ({})".format, inner, st.sampled_from(["and", "or"]), inner)
+        | st.builds(str.format, st.sampled_from(["({}) and ({})", "({}) or {}", "{} and {}"]), inner, inner)
     ),
     max_leaves=6,
 )
