@@ -77,7 +77,8 @@ class Explanation:
         Parts of the bracket's relative width, (upper - lower)/upper, by origin ("alias", "truncation", "rounding", "smoothing",
         "missing"), as far as the engine tells them apart; all together at most the width. "pairs" is the part that lies
         between what the dominating pairs leak and what is attained by pairs below: no computing narrows it. It is absent
-        where both are the same, and where they are tables on either side of one law.
+        where both are the same, and where they are tables on either side of one law. "failure" is the part of a delta that is the
+        probability that something fails.
     assumptions : tuple of str
         What must be true of the algorithm for the number to hold.
     tried : tuple of str

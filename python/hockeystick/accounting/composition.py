@@ -137,7 +137,7 @@ class Composition:
             winner.method,
             winner.direction,
             MappingProxyType({answer.direction: Bracket(*answer[:3], self.status) for answer in found}),
-            MappingProxyType(_shares(winner, bracket)),
+            MappingProxyType(_shares(winner, bracket, 0.0 if question.for_epsilon else self.failure)),
             self.premises().to_check(),
             winner.tried,
         )
@@ -264,17 +264,21 @@ class Composition:
         return names[0 if answer.forward else 1]
 
 
-def _shares(answer: Answer, bracket: Bracket) -> dict[str, float]:
+def _shares(answer: Answer, bracket: Bracket, failure: float) -> dict[str, float]:
     """Return the parts of the width of the bracket of both directions, whose lower end may be that of the other one.
 
-    That cuts from below, where the part between the pairs is.
+    That cuts from below, where the part between the pairs is. A probability of failure is on top of all.
     """
     upper = bracket.upper
     width = (upper - bracket.lower) / upper if 0.0 < upper < math.inf else float(bracket.lower < upper)
     numerical = min(answer.numerical, width)
     whole = math.fsum(answer.errors.values()) or 1.0
     shares = {origin: numerical * (error / whole) for origin, error in answer.errors.items()}
-    return shares | ({"pairs": min(answer.pairs, width - numerical)} if answer.pairs > 0.0 else {})
+    if answer.pairs > 0.0:
+        shares["pairs"] = min(answer.pairs, width - numerical)
+    if failure > 0.0:
+        shares["failure"] = max(0.0, min(failure / upper, width - math.fsum(shares.values())))
+    return shares
 
 
 def _contour_method(answer: core.Answer) -> str:

@@ -139,10 +139,10 @@ struct Answer {
         if (part == 0.0) return 0.0;
         return part < infinity ? part / upper : 1.0;
     }
-    // The part of the width, relative to the upper end, that lies within the bracket of the pairs
-    // that dominate: an engine's errors make it.
+    // The part of the width, relative to the upper end, that an engine's errors make: what lies
+    // within the bracket of the pairs that dominate, or all of it.
     double numerical_share() const {
-        const double part = upper - max(min(dominating_lower, upper), lower);
+        const double part = upper - (gap_is_numerical ? lower : max(min(dominating_lower, upper), lower));
         return part > 0.0 && part < infinity ? part / upper : 0.0;
     }
 
