@@ -281,10 +281,11 @@ def test_two_epochs_agree_with_an_integral():
     found = directions(epoch(noise, num_steps), eps, 2)[0]
     for upper in (True, False):
         ((pair, _),) = epoch(noise, num_steps)._pairs("add_or_remove", upper=upper)
-        size, *masses = (
-            pair.parameters
-        )  # of P and Q where the record is removed, then where it is added, then of what is allocated
-        p, q = np.split(np.array(masses[: 2 * int(size)]), 2)
+        size, *rest = pair.parameters
+        # masses of P and Q where the record is removed, and where it is added; for upper ends what is allocated
+        masses, allocated = np.split(np.array(rest), [4 * int(size)])
+        assert allocated.tolist() == ([1 / noise, num_steps] if upper else [])
+        p, q = np.split(masses, 4)[:2]
         p, q = p[q > 0], q[q > 0]
         ratio = np.outer(p, p) - math.exp(eps) * np.outer(q, q)
         delta = float(np.sum(np.maximum(ratio, 0)))

@@ -25,8 +25,10 @@ PROGRAM = Path(__file__).parents[2] / "checker" / "hockeystick_check.py"
 @pytest.fixture(name="check", scope="module")
 def fixture_check() -> ModuleType:
     """Import the program from where it stands: it is a package of its own."""
-    sys.path.append(str(PROGRAM.parent))
+    sys.path.insert(0, str(PROGRAM.parent))
     module = importlib.import_module(PROGRAM.stem)
+    sys.path.remove(str(PROGRAM.parent))
+    assert Path(str(module.__file__)) == PROGRAM
     flint.ctx.prec = module.BITS
     return module
 

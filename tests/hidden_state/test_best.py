@@ -19,10 +19,12 @@ TIE = 1 + 1e-9  # up to which `delta` is the smallest of `bounds`
 GRIDS = 1 + 1e-3
 
 
-def noise_units(gap: float, diameter: float, slope: float = 0.0, convexity: float = 0.2) -> dict[str, Any]:
-    """Return the arguments of a process, lengths in units of a step's noise."""
-    curvature = {"smoothness": slope, "strong_convexity": min(slope, convexity)}
-    return {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": gap / 2, "diameter": diameter} | curvature
+def noise_units(
+    gap: float, diameter: float, slope: float = 0.0, convexity: float = 0.2, *, rate: float = 1.0
+) -> dict[str, Any]:
+    """Return the arguments of a process, lengths in units of a step's noise, at a learning rate."""
+    curvature = {"smoothness": slope / rate, "strong_convexity": min(slope, convexity) / rate}
+    return {"learning_rate": rate, "noise_std": 1.0, "lipschitz": gap / 2, "diameter": diameter * rate} | curvature
 
 
 NOISE_UNITS = st.builds(noise_units, st.floats(0.1, 3.0), st.floats(0.3, 9.0), st.sampled_from([0.0, 0.3, 1.2, 2.4]))
@@ -45,7 +47,7 @@ def test_one_use_has_one_list(eps: float, process: dict[str, Any], rounds: int, 
 
 def test_the_bound_that_was_left_out() -> None:
     """Two later rounds, gap 1 and diameter 3: "joint" is 7 % below all others, and `best` has it."""
-    process = noise_units(1.0, 3.0)
+    process = noise_units(1.0, 3.0, rate=0.5)
     best = last_iterate.best(1.0, index=1, num_records=3, **process)
     cyclic = last_iterate.best_cyclic(1.0, index=1, period=3, rounds=3, **process)
     assert best.delta == cyclic.delta < 0.0145
@@ -70,7 +72,7 @@ def test_use_in_every_round_has_one_bound(eps: float, process: dict[str, Any], r
 
 def test_divided_use_in_every_round() -> None:
     """The bound that divides the rounds, at a sampling rate of 1, is nearly that of use in every round."""
-    process = noise_units(0.6, 2.0, 0.25, convexity=0.0) | {"rounds": 20}
+    process = noise_units(0.6, 2.0, 0.25, convexity=0.0, rate=0.5) | {"rounds": 20}
     eps = np.array([0.0, 0.1, 0.5, 1.0, 2.0])
     always = last_iterate.best_sampled(eps, sampling_rate=1.0, **process)
     every = last_iterate.best_cyclic(eps, index=1, period=1, **process)
@@ -88,7 +90,7 @@ def users(process: dict[str, Any], **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("num_users", [3, 4])
 def test_users_are_drawn_as_records_are(num_users: int) -> None:
     """The mean of three users' gradients has a third of the step and of the variance; all users may be drawn, too."""
-    process = noise_units(1.0, 3.0)
+    process = noise_units(1.0, 3.0, rate=0.5)
     found = federated.best_sampled(1.0, **users(process, num_users=num_users, rounds=3))
     mean = process | {"noise_std": 1.0 / math.sqrt(3.0), "lipschitz": 0.5 / 3.0}
     expected = last_iterate.best_sampled(1.0, sampling_rate=3 / num_users, rounds=3, **mean)

@@ -39,12 +39,14 @@ class Bracket(ctypes.Structure):
 
 
 class Doubles:
-    """An argument that points to doubles: a list, which is copied, an array, or what points there; None is NULL."""
+    """An argument that points to doubles: a list, which is copied, an array of them, or what points there; None is NULL."""
 
     @staticmethod
     def from_param(value):
         """Return what the library is given."""
         if isinstance(value, np.ndarray):
+            assert value.dtype == np.float64, value.dtype
+            assert value.flags.c_contiguous
             return value.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
         return (ctypes.c_double * len(value))(*value) if isinstance(value, (list, tuple)) else value
 
@@ -64,6 +66,7 @@ def prototypes(header=HEADER):
     """Return the type of what each function of the C header returns, and those of its arguments."""
     text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
     found = re.findall(r"^HS_API ([^;]+?) ?\b(hs_\w+)\(([^;]*)\);", text, re.MULTILINE)
+    assert len(found) == len(re.findall(r"^HS_API\b", text, re.MULTILINE)) > 0
     return {
         name: (result, [re.sub(r"(?<=[ *])\w+$", "", each.strip()).strip() for each in arguments.split(",")])
         for result, name, arguments in found
@@ -78,7 +81,8 @@ def library():
     for name, (result, arguments) in prototypes().items():
         function = getattr(loaded, name)
         function.restype = TYPES[result]
-        function.argtypes = [TYPES.get(each, ctypes.c_void_p) for each in arguments if each != "void"]
+        pointers = {each: ctypes.c_void_p for each in arguments if each.endswith("*")}
+        function.argtypes = [(pointers | TYPES)[each] for each in arguments if each != "void"]
     return loaded
 
 
