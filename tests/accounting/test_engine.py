@@ -202,3 +202,10 @@ def test_shares_are_parts_of_the_width(data, adjacency, question):
     width = (upper - lower) / upper if 0.0 < upper < math.inf else float(lower < upper)
     assert all(0.0 <= share <= width for share in explained.shares.values())
     assert math.fsum(explained.shares.values()) <= width * (1.0 + 1e-15)
+
+
+@pytest.mark.parametrize("question", [{"eps": 1.0}, {"delta": 1e-2}], ids=str)
+def test_what_failure_leaves_unknown_is_not_called_rounding(question):
+    """Where something may fail a formula is asked for its upper end alone: its distance to 0 is not its error."""
+    step = hs.mechanisms.Dominating(hs.Gaussian(1.0), hs.Gaussian(1.1), failure=1e-6)
+    assert "rounding" not in composed((step, 1)).explain(**question).shares
