@@ -93,15 +93,18 @@ def test_what_interrupts_a_change(monkeypatch):
     assert counted(accountant) == (3, 3)
 
 
-def test_a_change_that_fails_leaves_the_ledger_free():
-    """After a refused step, others compose, here and in another thread."""
-    accountant = hs.Accountant().compose(hs.Gaussian(1.0), 2**53)
+@pytest.mark.parametrize("runs", [[2**53], [2**53 - 1, 1]], ids=str)
+def test_a_change_that_fails_leaves_the_ledger_free(runs):
+    """After a refused step, others compose, here and in another thread; all runs of a mechanism count."""
+    accountant = hs.Accountant()
+    for count in runs:
+        accountant.compose(hs.Gaussian(2.0)).compose(hs.Gaussian(1.0), count)
     with pytest.raises(ValueError, match="count must be an integer in"):
         accountant.compose(hs.Gaussian(1.0))
     thread = threading.Thread(target=lambda: accountant.compose(hs.Gaussian(2.0)))
     thread.start()
     thread.join()
-    assert accountant.ledger == {hs.Gaussian(1.0): 2**53, hs.Gaussian(2.0): 1}
+    assert accountant.ledger == {hs.Gaussian(1.0): 2**53, hs.Gaussian(2.0): len(runs) + 1}
 
 
 def test_the_ledger_is_of_its_moment():

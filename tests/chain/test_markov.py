@@ -290,6 +290,8 @@ def test_projected_contraction_at_the_smallest_numbers() -> None:
         ({"gradient_map": lambda w, x: 3 * w * x, "smoothness": 1.0}, ValueError, "smoothness must be at least"),
         ({"gradient_map": lambda w, x: w[:2] * x, "smoothness": 1.0}, ValueError, "gradient_map must return"),
         ({"gradient_map": lambda w, x: w * x + np.nan, "smoothness": 1.0}, ValueError, "gradient_map must return"),
+        # A function runs in its caller's error state: what NumPy warns of in it is heard.
+        ({"gradient_map": lambda w, _: np.exp(w + 1e3), "smoothness": 1.0}, RuntimeWarning, "overflow"),
     ],
 )
 def test_misuse(change: dict, error: type[Exception], match: str) -> None:

@@ -198,9 +198,9 @@ class Composition:
             left = (question.value - self.failure) * DOWN
             if left < 0.0:
                 return [Answer(0.0, math.inf, "probability of failure", "both")]
-            return self._holding(Question(True, left), upper_only=True)
+            return list(map(_of_upper_end, self._holding(Question(True, left), upper_only=True)))
         found = self._holding(question, upper_only=True)
-        return [self._failing(answer) for answer in found]
+        return [self._failing(_of_upper_end(answer)) for answer in found]
 
     def _failing(self, answer: Answer) -> Answer:
         """Return the answer about delta where something may fail."""
@@ -262,6 +262,11 @@ class Composition:
             return "both"
         names = ("forward", "reverse") if self.adjacency == "replace" else ("remove", "add")
         return names[0 if answer.forward else 1]
+
+
+def _of_upper_end(answer: Answer) -> Answer:
+    """Return an answer that was asked for its upper end alone; if no engine bounded it from below, too, its error is not known."""
+    return answer if answer.numerical < 1.0 else answer._replace(errors=MappingProxyType({}), numerical=0.0)
 
 
 def _shares(answer: Answer, bracket: Bracket, failure: float) -> dict[str, float]:

@@ -84,15 +84,18 @@ class _Chain(NamedTuple):
         """Return the gradient at the middles of cells, both ends and the start, and check what was said about it."""
         if isinstance(self.gradient_map, str):
             return []
-        middles = 2 * self.radius * ((np.arange(points) + 0.5) / points) - self.radius
+        with np.errstate(all="ignore"):  # a subnormal radius
+            middles = 2 * self.radius * ((np.arange(points) + 0.5) / points) - self.radius
         at = np.concatenate([middles, [-self.radius, self.radius, self.start]])
         gradient = real("the result of gradient_map", self.gradient_map(at, record))
         if gradient.shape != at.shape or not np.isfinite(gradient).all():
             msg = f"gradient_map must return finite numbers of the shape {at.shape} of its first argument"
             raise ValueError(msg)
         order = np.argsort(at)
-        moved, apart = np.abs(np.diff(gradient[order])), np.diff(at[order])
-        if np.any(moved > self.smoothness * apart * (1 + 1e-6) + 1e-13 * np.abs(gradient).max()):
+        with np.errstate(all="ignore"):  # subnormal gradients
+            moved, apart = np.abs(np.diff(gradient[order])), np.diff(at[order])
+            known = self.smoothness * apart * (1 + 1e-6) + 1e-13 * np.abs(gradient).max()
+        if np.any(moved > known):
             msg = f"smoothness must be at least the gradient's Lipschitz constant, not {self.smoothness}"
             raise ValueError(msg)
         table: list[float] = gradient.tolist()
@@ -119,8 +122,9 @@ class _Chain(NamedTuple):
         points = min(MIN_POINTS, affordable)
         lower, upper = self.bracket(eps, points)
         while True:
-            asked = np.maximum(tolerance * upper, NARROW)
-            excess = float(np.max((upper - lower) / asked, initial=0.0))
+            with np.errstate(all="ignore"):  # subnormal deltas
+                asked = np.maximum(tolerance * upper, NARROW)
+                excess = float(np.max((upper - lower) / asked, initial=0.0))
             if excess <= 1 or not self.refined or points >= affordable:
                 return lower, upper, excess <= 1
             points = min(affordable, int(points * min(16.0, max(2.0, 1.3 * math.sqrt(excess)))))
@@ -250,8 +254,7 @@ def chain_delta(
         for run in (records, np.where(takes_part, neighbours, records))
     )
     chain = _Chain(gradient_map, (runs[0], runs[1]), known, curvature, radius, start, name == "noise_scale")
-    with np.errstate(all="ignore"):  # subnormal gradients and deltas
-        lower, upper, narrow = chain.refine(eps, tolerance)
+    lower, upper, narrow = chain.refine(eps, tolerance)
     method = f"scalar chain, {'Laplace' if chain.laplace else 'Gaussian'} noise"
     ends: tuple[Any, Any] = lower[()], upper[()]  # arrays where eps is one
     return Bracket(*ends, method if narrow else f"{method}, wider than asked", "certified")

@@ -192,9 +192,8 @@ class TruncatedLaplace(ProfiledMechanism):
         last = min(moved, 2.0 * self.reach - moved) / self.noise_multiplier
         epsilons = np.linspace(0.0, last * UP, CELLS + 1).tolist()
         deltas = [min(self._delta(min(eps, last) * DOWN, moved) * MASS_UP, 1.0) for eps in epsilons]  # delta falls
-        deltas[-1] = min(
-            self._above(self.reach - moved) * MASS_UP + sys.float_info.min, 1.0
-        )  # and not 0, where it underflows
+        only = self._above(self.reach - moved)  # the mass of what only one data set can give
+        deltas[-1] = min(only * MASS_UP + sys.float_info.min, 1.0)  # and not 0, where it underflows
         return PrivacyProfile(epsilons, np.minimum.accumulate(deltas).tolist())
 
     def _delta(self, eps: float, moved: float) -> float:
@@ -214,9 +213,8 @@ class TruncatedLaplace(ProfiledMechanism):
 
     def _tested(self, moved: float) -> PrivacyProfile:
         """Return what tests by thresholds tell: a polygon between points of the trade-off function, or just above them."""
-        shared = 1 - Fraction(
-            self._above(self.reach - moved) * MASS_DOWN
-        )  # what is left can be given by one data set only
+        only = self._above(self.reach - moved)  # the mass of what only one data set can give
+        shared = 1 - Fraction(only * MASS_DOWN)
         points = {(Fraction(0), y) for y in (Fraction(1), shared)} | {(x, Fraction(0)) for x in (Fraction(1), shared)}
         best = np.linspace(0.5 * moved, min(moved, self.reach), CELLS + 1).tolist()
         slack = HANDFUL * (self.reach + moved)  # so that rounding makes no test look better
