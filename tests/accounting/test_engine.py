@@ -189,7 +189,7 @@ QUESTIONS = st.one_of(
 @settings(max_examples=40)
 @given(data=st.data(), adjacency=st.sampled_from(list(MECHANISMS)), question=QUESTIONS)
 def test_shares_are_parts_of_the_width(data, adjacency, question):
-    """No share of any explanation is larger than the width of the bracket, nor are all together, which a contour's and those of one step are."""
+    """No share of any explanation is larger than the width of the bracket, nor are all together, which a contour's and those of one step are where nothing may fail."""
     steps = st.tuples(st.sampled_from(MECHANISMS[adjacency]), st.sampled_from([1, 2, 3, 30]))
     ledger = data.draw(st.lists(steps, min_size=1, max_size=3))
     explained = composed(*ledger, adjacency=adjacency).explain(**question)
@@ -198,8 +198,7 @@ def test_shares_are_parts_of_the_width(data, adjacency, question):
     assert all(0.0 <= share <= width for share in explained.shares.values())
     total = math.fsum(explained.shares.values())
     assert total <= width * (1.0 + 1e-15)
-    told = ("contour",) if FAILING in dict(ledger) and "eps" in question else ("contour", "formula of one step")
-    if explained.method.startswith(told) and ("eps" in question or FAILING not in dict(ledger)):
+    if explained.method.startswith(("contour", "formula of one step")) and FAILING not in dict(ledger):
         assert width <= total * (1.0 + 1e-2) + 1e-12
 
 
