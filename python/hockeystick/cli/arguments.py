@@ -94,7 +94,8 @@ def option(name: str) -> str:
 def refuse(chosen: argparse.Namespace, names: Iterable[str], why: str) -> None:
     """Refuse options that are given: what was chosen does not use them."""
     for name in names:
-        if getattr(chosen, name) not in (None, False):
+        value = getattr(chosen, name)
+        if value is not None and value is not False:  # 0 is given, and equals False
             message = f"argument {option(name)}: {why}"
             raise ValueError(message)
 
