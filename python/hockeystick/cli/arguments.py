@@ -1,4 +1,4 @@
-"""Arguments of commands: each parser of a number names the domain and what it was given; and what several commands refuse, say of settings, and list."""
+"""Arguments of commands: parsers, which name the domain and what they were given; and what commands share: refusals, warnings, tables."""
 
 from __future__ import annotations
 
