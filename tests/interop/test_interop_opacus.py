@@ -293,6 +293,7 @@ PASS = RandomSampler(range(1000))
 REFUSED = r"""
 statement([], poisson_loader(0.1)) -> must have steps
 statement([(0.0, 0.1, 1)], poisson_loader(0.1)) -> noise in every one
+statement([(1.0, 0.1)], poisson_loader(0.1)) -> history must be triples of noise, rate and steps
 statement([(1.0, 0.1, 5)], poisson_loader(0.19)) -> must be that of the training
 statement([(1.0, 0.25, 5)], plain_loader(250, 4, WeightedRandomSampler(range(1000)))) -> go through all records
 statement([(1.0, 0.2, 5)], plain_loader(250, 5, RandomSampler(range(1250)))) -> go through all records
@@ -318,6 +319,7 @@ a.step(noise_multiplier=-1.0, sample_rate=0.1) -> noise_multiplier must be posit
 a.step(noise_multiplier=math.nan, sample_rate=0.1) -> noise_multiplier must be positive
 a.step(noise_multiplier=1.0, sample_rate=1.5) -> sampling_rate must lie in
 trained((0.0, 0.01, 1)).accountant() -> history must have noise in every step
+trained((1.0, 0.01)).get_epsilon(1e-5) -> history must be triples of noise, rate and steps, not \(\(1.0, 0.01\),\)
 """
 
 

@@ -1,4 +1,4 @@
-"""A problem of four silos and three algorithms, for short runs of the simulator."""
+"""A problem of four silos and four algorithms, for short runs of the simulator."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ LEARNT = simulate.AdaptiveClippingSGD(
     noise_multiplier=0.8,
     count_noise=0.9,
     records=simulate.Poisson(0.2),
+)
+STAGES = simulate.MultistageMinibatchSGD(
+    stages=((4, 2.0), (36, 5.0)), clip_norm=1.0, noise_std=0.2, strong_convexity=0.1, records=simulate.FixedSize(5)
 )
 
 

@@ -307,7 +307,7 @@ sweep best out -> one of the arguments --maximise --minimise is required
 {EPSILON} --records 100 --batch-size 10 -> required: --steps, or --epochs with --records and --batch-size
 {EPSILON} --records 100 --batch-size 10 --epochs 1 --steps 10 -> --epochs: not allowed with --steps
 {EPSILON} --sampling-rate 0.1 --epochs 1 -> --epochs: needs --records and --batch-size
-{EPSILON} --records 9 --batch-size 3 --steps 1 --sampling-rate 0.1 -> --sampling-rate: not allowed with --records
+{EPSILON} --records 9 --batch-size 3 --steps 1 --sampling-rate 0 -> --sampling-rate: not allowed with --records
 {EPSILON} --steps 10 --sampling shuffled -> --sampling: shuffled needs --records and --batch-size
 {EPSILON} --steps 10 --sampling poisson -> --sampling: poisson needs --records and --batch-size or --sampling-rate
 {EPSILON} --steps 10 --sampling possion -> argument --sampling: invalid choice: 'possion'
@@ -322,7 +322,7 @@ statement --records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exactly 
 {CALIBRATE} --target rounds {options()} -> --rounds: not allowed, since it is the target
 {CALIBRATE} --target rounds {options("rounds")} --records 9 -> --records: not allowed
 {CALIBRATE} --target rounds {options("rounds")} --drop-last -> --drop-last: not allowed with --target rounds
-plot profile {WORDS} --budget 1 -> argument --budget: not allowed with profile, only with epsilon
+plot profile {WORDS} --budget 0 -> argument --budget: not allowed with profile, only with epsilon
 figures --runs 3 -> argument --runs: not allowed without names
 figures 002/2 --runs 3 -> argument --runs: not allowed, since none of these is an experiment
 {CALIBRATE} --target rounds {options("rounds")} --delta 0 -> argument --delta: must be in (0, 1) for rounds, not 0.0

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import effort
 import processes
-from small_runs import FEDAVG, LEARNT, SGD, SILOS, run
+from small_runs import FEDAVG, LEARNT, SGD, SILOS, STAGES, run
 
 pytest.importorskip("numba")
 
@@ -71,7 +71,7 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("writings", [1, 2, 3, 5])
-@pytest.mark.parametrize("algorithm", [SGD, FEDAVG, LEARNT], ids=["sgd", "fedavg", "learnt"])
+@pytest.mark.parametrize("algorithm", [SGD, FEDAVG, LEARNT, STAGES], ids=["sgd", "fedavg", "learnt", "stages"])
 def test_goes_on_from_any_writing(algorithm, writings, tmp_path, monkeypatch):
     """A run that ends after its n-th writing goes on to the bits of an uninterrupted one, on another number of threads."""
     problem = SILOS.pooled() if algorithm is LEARNT else SILOS

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import processes
-from small_runs import FEDAVG, LEARNT, SGD, SILOS, run, step_divisors
+from small_runs import FEDAVG, LEARNT, SGD, SILOS, STAGES, run, step_divisors
 
 pytest.importorskip("numba")
 
@@ -34,6 +34,7 @@ CASES: dict[str, tuple[simulate.Algorithm, simulate.Problem]] = {
     "dropouts": (dataclasses.replace(FEDAVG, dropout=0.4), SILOS),
     "weights": (dataclasses.replace(FEDAVG, clients=simulate.EveryRound(), client_weights="records"), SILOS),
     "learnt": (LEARNT, SILOS.pooled()),
+    "stages": (STAGES, SILOS),
     **{
         f"{loss} {features}": (BATCHES, silos(loss, features))
         for loss, features in (("logistic", 7), ("logistic", 50), ("hinge", 50), ("softmax", 50))

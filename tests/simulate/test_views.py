@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -69,6 +70,9 @@ def test_every_model_of_the_aggregator():
     one = hs.gdp_delta(2.0 / (1.5 * math.sqrt(2.0)), epsilon)
     assert 0.5 * one <= 1e-4
     assert 0.5 * hs.gdp_delta(2.0 / (1.5 * math.sqrt(2.0)), epsilon * (1 - 1e-6)) >= 1e-4 * (1 - 1e-4)
+    unbounded = dataclasses.replace(AGGREGATOR, radius=math.inf)  # hides nothing: its last model leaks as much
+    last = unbounded.guarantee(SILOS, rounds=2, released="last_model")
+    assert (last.epsilon(1, 1e-4), last.source) == (epsilon, guarantee.source)
 
 
 @pytest.mark.parametrize("view", [None, "messages", "every_model", "last_model"])

@@ -134,7 +134,7 @@ for name in sorted(functions.REGISTERED):
         middle = GOOD[argument]
         if isinstance(middle, str):
             continue
-        count = int(sys.argv[1]) if name in functions.COSTLY else 100
+        count = int(sys.argv[1]) if functions.registered(name).cost != "cheap" else 100
         whole = argument in functions.INTEGERS
         column = random.integers(max(1, middle // 2), 4 * middle, count) if whole else middle * random.uniform(0.6, 1.3, count)
         call = {**given, argument: column[:, None] if argument in function.per_round else column}

@@ -1,4 +1,4 @@
-"""Arguments of commands: each parser of a number names the domain and what it was given; and what several commands refuse, say of settings, and list."""
+"""Arguments of commands: parsers, which name the domain and what they were given; and what commands share: refusals, warnings, tables."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def option(name: str) -> str:
 def refuse(chosen: argparse.Namespace, names: Iterable[str], why: str) -> None:
     """Refuse options that are given: what was chosen does not use them."""
     for name in names:
-        if getattr(chosen, name) not in (None, False):
+        value = getattr(chosen, name)
+        if value is not None and value is not False:  # 0 is given, and equals False
             message = f"argument {option(name)}: {why}"
             raise ValueError(message)
 

@@ -211,7 +211,7 @@ def smallest_of(released: str, found: Iterable[Guarantee]) -> Guarantee:
     parts = [first, *(part for part in others if part.adjacency == first.adjacency)]
     if len(parts) == 1:
         return parts[0]
-    source = "; or, if smaller: ".join(part.source for part in parts)
+    source = "; or, if smaller: ".join(dict.fromkeys(part.source for part in parts))
 
     def epsilon(rounds: int, delta: float) -> float:
         return min(part.epsilon(rounds, delta) for part in parts)

@@ -71,6 +71,15 @@ class Run(NamedTuple):
         return step if self.noise_multiplier != 0 else None
 
 
+def _runs(history: Any, name: str = "history") -> list[Run]:
+    """Return the runs of a history; refuse what is none."""
+    try:
+        return [Run(*entry) for entry in history]
+    except TypeError:
+        msg = f"{name} must be triples of noise, rate and steps, not {shown(history)}"
+        raise ValueError(msg) from None
+
+
 def _composed(history: Iterable[Run]) -> Accountant:
     """Return what all runs leak together; a step without noise is refused."""
     accountant = Accountant()
@@ -122,7 +131,7 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     """
     delta = scalar("delta", delta, *OPEN_PROBABILITY)
     choice("format", format, FORMATS)
-    history = [Run(*entry) for entry in engine.accountant.history]
+    history = _runs(engine.accountant.history)
     if not history or any(run.noise_multiplier == 0 for run in history):
         msg = f"history of the engine must have steps, and noise in every one, not {engine.accountant.history!r}"
         raise ValueError(msg)
@@ -312,7 +321,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
         ValueError
             If an entry of the history is outside its domain, or has no noise.
         """
-        return _composed(Run(*entry) for entry in self._state)
+        return _composed(_runs(self._state))
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -379,11 +388,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
         if state_dict["mechanism"] != self.mechanism():
             msg = f"state_dict must be of mechanism {shown(self.mechanism())}, not {shown(state_dict['mechanism'])}"
             raise ValueError(msg)
-        try:
-            history = [Run(*entry) for entry in state_dict["history"]]
-        except (TypeError, ValueError):
-            msg = f"history of state_dict must be triples of noise, rate and steps, not {shown(state_dict['history'])}"
-            raise ValueError(msg) from None
+        history = _runs(state_dict["history"], "history of state_dict")
         for run in history:
             run.mechanism()  # checks it
         self.history = [run.entry() for run in history]
@@ -402,7 +407,7 @@ def _batch_size(optimizer: Any) -> int:
 @lru_cache(maxsize=256)
 def _epsilon(history: tuple[Any, ...], delta: float) -> float:
     """Return epsilon, remembered by the value of the history."""
-    runs = [Run(*entry) for entry in history]
+    runs = _runs(history)
     if any(run.mechanism() is None and run.sample_rate > 0 for run in runs):
         return math.inf
     return float(_composed(run for run in runs if run.noise_multiplier != 0).epsilon(delta))

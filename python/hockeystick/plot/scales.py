@@ -48,7 +48,7 @@ class Scale:
 
 
 def drawn_scale(plan: Plan, drawn: Drawn, label: str | None = None, ticks: tuple[str, ...] = ()) -> Scale:
-    """Return the scale of a drawn argument of a sweep; its label has the unit, and names those that move with it."""
+    """Return the scale of a drawn argument of a sweep; unless a label is given, it has the unit and those that move with it."""
     zipped = [name for name in plan.axes[drawn.axis].columns if name != drawn.name]
     named = with_unit(drawn.name, unit_of_argument(drawn.name)) + (
         f", and with it {', '.join(zipped)}" if zipped else ""

@@ -61,7 +61,6 @@ ARGUMENTS = {name: Argument(*entries) for name, entries in _rows("arguments.csv"
 # The arguments of trainings are the settings of the simulator, whatever the column.
 TRAININGS = {name: row for name, row in _FUNCTIONS.items() if row.cost == "training"}
 REGISTERED = {name: row for name, row in _FUNCTIONS.items() if row.cost != "training"}
-COSTLY = frozenset(name for name, row in _FUNCTIONS.items() if row.cost != "cheap")
 INTEGERS = frozenset(name for name, row in ARGUMENTS.items() if row.kind == "whole")
 CHOICES: dict[str, tuple[str, ...]] = {"loss": LOSSES, "schedule": SCHEDULES}  # the arguments that are words
 

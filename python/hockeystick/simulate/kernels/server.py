@@ -22,7 +22,7 @@ def project(w, radius):
 def _acceleration(rule, rnd):
     """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation, and which iterate is the last.
 
-    Rounds are counted in their stage, from 1, which starts from the last one's result.
+    Rounds are counted from 1 in each stage. A stage starts from the result of the one before: in its first round that is the last iterate.
     """
     stage = 0
     while stage + 1 < rule.stage_starts.size and rule.stage_starts[stage + 1] <= rnd:

@@ -464,7 +464,7 @@ def sensitivity(
         for i, last in enumerate(recorded.tolist()):
             here.advance(problem.data, first, last - 1, pool, threads, done)
             there.advance(adjacent.data, first, last - 1, pool, threads, done)
-            across = copy.deepcopy(here)
+            across = copy.deepcopy(here, {id(rule): rule})  # the rule, of long arrays, is shared
             for engine, data in ((here, problem.data), (there, adjacent.data), (across, adjacent.data)):
                 engine.advance(data, last - 1, last, pool, threads, lambda _: None)
             alive = (here.failed == 0) & (there.failed == 0) & (across.failed == 0)
