@@ -66,9 +66,11 @@ SHUFFLE = {"lipschitz": 1.0, "num_records": 1, "num_silos": 10**5, "silos_per_ro
 STATED = {"records": 60_000, "batch_size": 256, "epochs": 1, "noise_multiplier": 1.1}
 SEEN = {"num_clients": 10, "num_records": 20, "rounds": [1], "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 1.0}
 SEEN |= {"learning_rate": 0.5, "local_steps": 2, "diameter": 1.0}
+WIDER = hs.FixedSizeSampled(hs.Gaussian(1.0), 5000, 10, replacement=False)
 # All that are told a delta and among how many records it is: the number of records, and a call.
 KNOW_RECORDS = {
     "accountant": (1000, lambda delta: fixed_size().epsilon(delta)),
+    "accountant of two data sets": (5000, lambda delta: fixed_size().compose(WIDER).epsilon(delta)),
     "bracket": (1000, lambda delta: fixed_size().epsilon_bracket(delta)),
     "curve": (1000, lambda delta: fixed_size().epsilon_curve(delta)),
     "statement of an accountant": (1000, lambda delta: fixed_size().statement(delta)),

@@ -133,6 +133,7 @@ def test_formats_say_the_same(form):
     numbers = ("1.1353", "20.5", "60000", "0.5")
     for part in (*numbers, "batch normalisation", "tuning", hs.__version__, "statement --records"):
         assert part in made, part
+    assert ("``` hockeystick statement" in made) == (form == "markdown")  # to copy
 
 
 def test_json_is_an_entry():

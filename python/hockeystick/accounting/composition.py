@@ -83,7 +83,7 @@ class Composition:
         parts = parts_of(ledger)
         self.status: Status = "certified" if all(part._certified for part in parts) else "estimate"
         sizes = (getattr(part, "num_users" if isinstance(part, Shuffled) else "dataset_size", None) for part in parts)
-        self.num_records = min((size for size in sizes if size is not None), default=None)  # the least that is named
+        self.num_records = max((size for size in sizes if size is not None), default=None)  # the most that is named
         self.by_renyi_alone = not all(step._has_pair for step in ledger)
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
         known = self.status == "certified" and any(isinstance(part, RenyiMechanism) for part in parts)

@@ -179,11 +179,11 @@ class Algorithm:
         return replace(found, source=f"{found.source}; the loss as stated by the caller: {stated}") if stated else found
 
     def _views(self, problem: Problem, rounds: int) -> Views:
-        """Return what is proven for which views of all records, first what the algorithm is meant to release.
+        """Return what is proven for which views of all records, first what the algorithm is meant to release."""
+        raise NotImplementedError
 
-        Here the server adds up noisy means of batches' gradients, and releases models.
-        """
-        del rounds
+    def _views_of_sums(self, problem: Problem) -> Views:
+        """Return what is proven where the server adds up noisy means of batches' gradients, and releases models."""
         return {"messages": lambda: self._each_message(problem), "every_model": lambda: self._each_sum(problem)}
 
     def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:

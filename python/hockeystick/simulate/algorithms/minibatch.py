@@ -241,10 +241,11 @@ class NoisyMinibatchSGD(Algorithm):
         return self._plain_rule(problem, rounds, release=MEAN, mean_decay=decay)
 
     def _views(self, problem: Problem, rounds: int) -> Views:
+        del rounds
         shuffled: Views = {
             "shuffled_messages": lambda: guarantee_of_shuffled(self, problem, self._each_message(problem))
         }
-        return (shuffled if self.shuffled else {}) | super()._views(problem, rounds)
+        return (shuffled if self.shuffled else {}) | self._views_of_sums(problem)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,9 +317,10 @@ class AcceleratedMinibatchSGD(Algorithm):
         )
 
     def _views(self, problem: Problem, rounds: int) -> Views:
+        del rounds
         protocol = self.protocol
         if protocol is None:
-            return super()._views(problem, rounds)
+            return self._views_of_sums(problem)
         return {"shuffled_messages": lambda: guarantee_of_sums(self, problem, protocol)}
 
 

@@ -46,13 +46,12 @@ class Participation:
         return self._expected(population)
 
     def _account(self, mechanism: Gaussian, population: int) -> Account:
-        """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds; here that all take part.
+        """Return adjacency, what one round leaks about one member, and the number of such rounds in some rounds.
 
         The mechanism's noise is in units of what one member can change, divisor and all: where the divisor counts the members,
         one that is added or removed would rescale all others, so that the adjacency is "replace".
         """
-        del population
-        return "replace", mechanism, lambda rounds: rounds
+        raise NotImplementedError
 
     def _clients(self, population: int, rounds: int) -> Clients:
         """Return what is proven to matter of clients who take part in these rounds."""
@@ -105,6 +104,10 @@ class EveryRound(Participation):
     """All take part, always; as a batch, the full batch."""
 
     _kind: ClassVar[int] = rule.EVERY
+
+    def _account(self, mechanism: Gaussian, population: int) -> Account:
+        del population
+        return "replace", mechanism, lambda rounds: rounds
 
 
 @dataclass(frozen=True)
