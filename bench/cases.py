@@ -279,7 +279,7 @@ def _record_grid(name: str, arguments: Callable[[int], tuple[Any, ...]], names: 
 
 
 def _aggregator_grid(name: str) -> Case:
-    ours = _named(_last_axis_is_the_round(getattr(federated, name)), "eps noise_std", **AGGREGATOR)
+    ours = _named(_last_axis_is_the_round(getattr(federated, name)), "epsilon noise_std", **AGGREGATOR)
     return _grid(name, _profiles, ours, getattr(expressions, name))
 
 
@@ -297,7 +297,7 @@ CLOSED_FORMS = (
     _grid(
         "fedavg_delta",
         _federation,
-        _named(federated.fedavg_delta, AXES, eps=1.0, **FEDERATION),
+        _named(federated.fedavg_delta, AXES, epsilon=1.0, **FEDERATION),
         expressions.fedavg_delta,
     ),
     _grid(
@@ -307,14 +307,14 @@ CLOSED_FORMS = (
         _by_roots(expressions.fedavg_epsilon),
         peer_size=10_000,
     ),
-    _record_grid("pnsgd_gaussian", _records, "eps index noise_std", diameter=1.0),
-    _record_grid("pnsgd_gaussian_random_stop", _profiles, "eps noise_std", diameter=1.0),
-    _record_grid("pnsgd_laplace", _records, "eps index noise_scale", diameter=1.0),
-    _record_grid("pnsgd_rdp", _records, "eps index noise_std"),
+    _record_grid("pnsgd_gaussian", _records, "epsilon index noise_std", diameter=1.0),
+    _record_grid("pnsgd_gaussian_random_stop", _profiles, "epsilon noise_std", diameter=1.0),
+    _record_grid("pnsgd_laplace", _records, "epsilon index noise_scale", diameter=1.0),
+    _record_grid("pnsgd_rdp", _records, "epsilon index noise_std"),
     _grid(
         "fedprox_delta",
         _federation,
-        _named(federated.fedprox_delta, AXES, eps=1.0, prox=2.0, **FEDERATION),
+        _named(federated.fedprox_delta, AXES, epsilon=1.0, prox=2.0, **FEDERATION),
         expressions.fedprox_delta,
     ),
     _aggregator_grid("trusted_aggregator"),
@@ -351,9 +351,9 @@ def _chain(rounds: int) -> Any:
     return bracket.upper
 
 
-_best = _named(_delta_of(last_iterate.best), "eps index noise_std diameter", num_records=100, quick=True, **DESCENT)
+_best = _named(_delta_of(last_iterate.best), "epsilon index noise_std diameter", num_records=100, quick=True, **DESCENT)
 _best_cyclic = _named(
-    _delta_of(last_iterate.best_cyclic), "eps index noise_std diameter", period=10, rounds=100, **DESCENT
+    _delta_of(last_iterate.best_cyclic), "epsilon index noise_std diameter", period=10, rounds=100, **DESCENT
 )
 
 # The goals: 10 µs a cell of `best` on two threads; a second for a thousand rounds of `chain_delta`.

@@ -37,7 +37,7 @@ def plan_of(rows: int, *, half_bad: bool = False) -> dict[str, Any]:
     return {
         "outputs": {
             "mu": "federated.fedavg_gdp",
-            "delta": {"function": "federated.fedavg_delta", "arguments": {"eps": 1.0}},
+            "delta": {"function": "federated.fedavg_delta", "arguments": {"epsilon": 1.0}},
         },
         "fixed": {
             "clip_norm": 10.0,

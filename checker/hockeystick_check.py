@@ -776,13 +776,13 @@ def laplace(spec: Spec, rate: Fraction) -> Release:
 
 def discrete_gaussian(spec: Spec, rate: Fraction) -> Release:
     """Discrete Gaussian noise on an integer."""
-    sigma, s = spec.number("sigma", 1e-2, 1e4), spec.whole("sensitivity", 1e6) * (1 + spec.replaced)
+    sigma, s = spec.number("noise_std", 1e-2, 1e4), spec.whole("sensitivity", 1e6) * (1 + spec.replaced)
     return Release(mixtures(spec, rate, s / sigma, sigma))
 
 
 def discrete_laplace(spec: Spec, rate: Fraction) -> Release:
     """Masses of the noise moved by s, and at 0, where the losses are parameter (2k - s), k = 0 ... s."""
-    a, s = ball(spec.number("parameter", 1e-6, 300)), spec.whole("sensitivity", 1e4) * (1 + spec.replaced)
+    a, s = ball(spec.number("inverse_scale", 1e-6, 300)), spec.whole("sensitivity", 1e4) * (1 + spec.replaced)
     edge, inner = 1 / (1 + (-a).exp()), (1 - (-a).exp()) / (1 + (-a).exp())
     moved = [edge * (-a * s).exp(), *(inner * (-a * (s - k)).exp() for k in range(1, s)), edge]
     masses = [(ball(1 - rate) * q + ball(rate) * p, q) for p, q in zip(moved, reversed(moved), strict=True)]
@@ -811,7 +811,7 @@ def poisson_sampled(spec: Spec) -> Release:
 
 def fixed_size_sampled(spec: Spec) -> Release:
     """A record added or removed, none drawn twice: dominated by a sample of rate batch/records, where a record is replaced."""
-    records, inner = spec.whole("dataset_size", 1e15), spec.inner()
+    records, inner = spec.whole("num_records", 1e15), spec.inner()
     rate = Fraction(spec.whole("batch_size", records), records)
     spec.only_if(inner.name() == "Gaussian" and spec.get("replacement") is False, "Gaussian noise without replacement")
     spec.only_if(not spec.replaced, "a record added or removed")
@@ -838,7 +838,7 @@ def mixture_of_gaussians(spec: Spec) -> Release:
 
 def randomized_response(spec: Spec) -> Release:
     """A uniform bucket with some probability, else the true one."""
-    noise, k = spec.number("noise_parameter", 0, 1), spec.whole("num_buckets", 1e9)
+    noise, k = spec.number("noise_probability", 0, 1), spec.whole("num_buckets", 1e9)
     spec.only_if(spec.replaced and k > 1, "a replaced record")
     true, other, rest = ball(1 - noise + noise / k), ball(noise / k), ball(noise * (k - 2) / k)
     return Release([Outcomes([(true, other), (other, true), (rest, rest)])])

@@ -53,7 +53,7 @@ grid::Double projected_contraction(const std::vector<grid::Double>& arguments, b
 }  // namespace
 
 void bind_chain(door::Module& m) {
-    m.def("scalar_chain", scalar_chain, py::arg("eps"), py::arg("maps"), py::arg("first"), py::arg("second"),
+    m.def("scalar_chain", scalar_chain, py::arg("epsilon"), py::arg("maps"), py::arg("first"), py::arg("second"),
           py::arg("radius"), py::arg("start"), py::arg("laplace"), py::arg("points"));
     m.def("projected_contraction", projected_contraction, py::arg("arguments"), py::arg("laplace"), py::arg("threads"));
 }

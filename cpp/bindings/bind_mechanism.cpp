@@ -39,7 +39,7 @@ std::tuple<double, double, double, double> limits(const Pair& pair, bool forward
 
 // (p_below, p_above, q_below, q_above, p_infinite)
 std::tuple<double, double, double, double, double> masses(const Pair& pair, bool forward, double eps) {
-    require_number("eps", eps);
+    require_number("epsilon", eps);
     const hs::loss::Loss loss = pair.loss(steps::direction_of(forward));
     const hs::loss::LossMasses m = loss->masses(eps);
     return {m.p_below, m.p_above, m.q_below, m.q_above, loss->p_infinite()};
@@ -48,14 +48,14 @@ std::tuple<double, double, double, double, double> masses(const Pair& pair, bool
 void bind_queries(door::Class<Pair, Held>& pair) {
     pair.def("one_step", bracket, py::arg("forward"), py::arg("for_epsilon"), py::arg("value"))
         .def("limits", limits, py::arg("forward"))
-        .def("masses", masses, py::arg("forward"), py::arg("eps"))
+        .def("masses", masses, py::arg("forward"), py::arg("epsilon"))
         .def(
             "delta",
             [](const Pair& self, bool forward, double eps) {
-                require_number("eps", eps);
+                require_number("epsilon", eps);
                 return self.loss(steps::direction_of(forward))->delta(eps);
             },
-            py::arg("forward"), py::arg("eps"))
+            py::arg("forward"), py::arg("epsilon"))
         .def(
             "renyi",
             [](const Pair& self, double order, bool forward) {
@@ -117,7 +117,7 @@ void bind_discrete(door::Module& m) {
     m.def(
         "randomized_response",
         [](double noise, double buckets) { return steps::held(mechanism::randomized_response(noise, buckets)); },
-        py::arg("noise_parameter"), py::arg("num_buckets"));
+        py::arg("noise_probability"), py::arg("num_buckets"));
 }
 
 void bind_sampled(door::Module& m) {

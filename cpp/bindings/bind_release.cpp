@@ -164,12 +164,11 @@ void bind_samples(door::Module& m) {
         py::arg("steps"), py::arg("sampling_rate"), py::arg("one_output"), py::arg("upper"));
     m.def(
         "fixed_size_steps",
-        [](const Counted& entries, double dataset_size, double batch_size, bool replacement, bool replace, bool upper) {
-            return steps::held(release::fixed_size_sampled(steps::counted(entries),
-                                                           {dataset_size, batch_size, replacement}, replace,
-                                                           steps::end_of(upper), merge));
+        [](const Counted& entries, double num_records, double batch_size, bool replacement, bool replace, bool upper) {
+            return steps::held(release::fixed_size_sampled(
+                steps::counted(entries), {num_records, batch_size, replacement}, replace, steps::end_of(upper), merge));
         },
-        py::arg("steps"), py::arg("dataset_size"), py::arg("batch_size"), py::arg("replacement"), py::arg("replace"),
+        py::arg("steps"), py::arg("num_records"), py::arg("batch_size"), py::arg("replacement"), py::arg("replace"),
         py::arg("upper"));
     m.def("allocated_steps", allocated_steps, py::arg("steps"), py::arg("num_steps"), py::arg("num_selected"),
           py::arg("upper"));
@@ -234,12 +233,11 @@ void bind_release(door::Module& m) {
     bind_integer_noise(m);
     m.def(
         "truncated_poisson_sampled",
-        [](double noise_multiplier, double dataset_size, double rate, double max_batch_size, int change, bool upper) {
-            return steps::held(release::truncated_poisson_sampled(noise_multiplier,
-                                                                  {dataset_size, rate, max_batch_size},
+        [](double noise_multiplier, double num_records, double rate, double max_batch_size, int change, bool upper) {
+            return steps::held(release::truncated_poisson_sampled(noise_multiplier, {num_records, rate, max_batch_size},
                                                                   steps::change_of(change), steps::end_of(upper)));
         },
-        py::arg("noise_multiplier"), py::arg("dataset_size"), py::arg("sampling_rate"), py::arg("max_batch_size"),
+        py::arg("noise_multiplier"), py::arg("num_records"), py::arg("sampling_rate"), py::arg("max_batch_size"),
         py::arg("change"), py::arg("upper"));
     m.def(
         "mixture_of_gaussians",

@@ -101,7 +101,7 @@ hs_status hs_laplace_theta_batch(const double* eps, const double* r, double* out
 hs_status hs_dpsgd_delta(double noise_multiplier, double sampling_rate, double steps, double eps, hs_bracket* out) {
     return guarded([&] {
         require_pointer(out, "out");
-        require_epsilon(eps, "eps");
+        require_epsilon(eps, "epsilon");
         *out = bracket(training(noise_multiplier, sampling_rate, steps).delta(eps));
     });
 }
@@ -130,7 +130,7 @@ hs_status hs_shuffled_batches_delta(double noise_multiplier, double num_batches,
                                     hs_bracket* out) {
     return guarded([&] {
         require_pointer(out, "out");
-        require_epsilon(eps, "eps");
+        require_epsilon(eps, "epsilon");
         *out = shuffled({noise_multiplier, num_batches, epochs}, {false, eps});
     });
 }
@@ -156,7 +156,7 @@ hs_status hs_accountant_create(int32_t adjacency, hs_accountant** out) {
 void hs_accountant_destroy(hs_accountant* accountant) { delete accountant; }
 
 hs_status hs_accountant_delta(const hs_accountant* accountant, const double* eps, size_t n, hs_bracket* out) {
-    return answer(accountant, eps, "eps", n, out,
+    return answer(accountant, eps, "epsilon", n, out,
                   [](const hs::accounting::Accountant& a, double x) { return a.delta(x); });
 }
 hs_status hs_accountant_epsilon(const hs_accountant* accountant, const double* delta, size_t n, hs_bracket* out) {

@@ -63,7 +63,7 @@ hs_status hs_pnsgd_gaussian(double eps, double index, double num_records, double
                             double lipschitz, double smoothness, double strong_convexity, double diameter,
                             double* delta) {
     return guarded([&] {
-        require_epsilon(eps, "eps");
+        require_epsilon(eps, "epsilon");
         require_count(index, "index");
         require_count(num_records, "num_records");
         require_positive(learning_rate, "learning_rate");

@@ -61,8 +61,8 @@ hs_status hs_mechanism_discrete_gaussian(double sigma, double sensitivity, hs_me
 hs_status hs_mechanism_discrete_laplace(double parameter, double sensitivity, hs_mechanism** out) {
     return make_handle(out, [&] { return discrete_laplace(parameter, sensitivity); });
 }
-hs_status hs_mechanism_randomized_response(double noise_parameter, double num_buckets, hs_mechanism** out) {
-    return make_handle(out, [&] { return randomized_response(noise_parameter, num_buckets); });
+hs_status hs_mechanism_randomized_response(double noise_probability, double num_buckets, hs_mechanism** out) {
+    return make_handle(out, [&] { return randomized_response(noise_probability, num_buckets); });
 }
 hs_status hs_mechanism_exponential(double epsilon, hs_mechanism** out) {
     return make_handle(out, [&] { return exponential(epsilon); });
@@ -107,15 +107,15 @@ hs_status hs_mechanism_shuffled(double epsilon0, double num_users, int32_t rando
         return shuffled({epsilon0, num_users, randomizer == HS_RANDOMIZED_RESPONSE});
     });
 }
-hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double dataset_size, double sampling_rate,
+hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double num_records, double sampling_rate,
                                          double max_batch_size, hs_mechanism** out) {
     return make_handle(
-        out, [&] { return truncated_poisson(noise_multiplier, {dataset_size, sampling_rate, max_batch_size}, false); });
+        out, [&] { return truncated_poisson(noise_multiplier, {num_records, sampling_rate, max_batch_size}, false); });
 }
-hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double dataset_size, double sampling_rate,
+hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double num_records, double sampling_rate,
                                                     double max_batch_size, hs_mechanism** out) {
     return make_handle(
-        out, [&] { return truncated_poisson(noise_multiplier, {dataset_size, sampling_rate, max_batch_size}, true); });
+        out, [&] { return truncated_poisson(noise_multiplier, {num_records, sampling_rate, max_batch_size}, true); });
 }
 hs_status hs_mechanism_composed(const hs_mechanism* const* mechanisms, const double* counts, size_t n,
                                 hs_mechanism** out) {
@@ -134,11 +134,11 @@ hs_status hs_mechanism_allocated(const hs_mechanism* mechanism, double num_steps
                                  hs_mechanism** out) {
     return make_handle(out, [&] { return allocated(checked(mechanism), {num_steps, num_selected}); });
 }
-hs_status hs_mechanism_fixed_size_sampled(const hs_mechanism* mechanism, double dataset_size, double batch_size,
+hs_status hs_mechanism_fixed_size_sampled(const hs_mechanism* mechanism, double num_records, double batch_size,
                                           int32_t replacement, hs_mechanism** out) {
     return make_handle(out, [&] {
         require(replacement == 0 || replacement == 1, "replacement", "be 0 or 1", replacement);
-        return fixed_size_sampled(checked(mechanism), {dataset_size, batch_size, replacement == 1});
+        return fixed_size_sampled(checked(mechanism), {num_records, batch_size, replacement == 1});
     });
 }
 
@@ -158,16 +158,16 @@ hs_status hs_accountant_poisson_laplace(hs_accountant* accountant, double noise_
     return compose_at_once(accountant, count,
                            [&] { return poisson_sampled(laplace(noise_multiplier), sampling_rate); });
 }
-hs_status hs_accountant_fixed_size_gaussian(hs_accountant* accountant, double noise_multiplier, double dataset_size,
+hs_status hs_accountant_fixed_size_gaussian(hs_accountant* accountant, double noise_multiplier, double num_records,
                                             double batch_size, double count) {
     return compose_at_once(accountant, count, [&] {
-        return fixed_size_sampled(gaussian(noise_multiplier), {dataset_size, batch_size, false});
+        return fixed_size_sampled(gaussian(noise_multiplier), {num_records, batch_size, false});
     });
 }
-hs_status hs_accountant_fixed_size_laplace(hs_accountant* accountant, double noise_multiplier, double dataset_size,
+hs_status hs_accountant_fixed_size_laplace(hs_accountant* accountant, double noise_multiplier, double num_records,
                                            double batch_size, double count) {
     return compose_at_once(accountant, count, [&] {
-        return fixed_size_sampled(laplace(noise_multiplier), {dataset_size, batch_size, false});
+        return fixed_size_sampled(laplace(noise_multiplier), {num_records, batch_size, false});
     });
 }
 hs_status hs_accountant_discrete_gaussian(hs_accountant* accountant, double sigma, double query_sensitivity,
@@ -178,9 +178,9 @@ hs_status hs_accountant_discrete_laplace(hs_accountant* accountant, double param
                                          double count) {
     return compose_at_once(accountant, count, [&] { return discrete_laplace(parameter, query_sensitivity); });
 }
-hs_status hs_accountant_randomized_response(hs_accountant* accountant, double noise_parameter, double num_buckets,
+hs_status hs_accountant_randomized_response(hs_accountant* accountant, double noise_probability, double num_buckets,
                                             double count) {
-    return compose_at_once(accountant, count, [&] { return randomized_response(noise_parameter, num_buckets); });
+    return compose_at_once(accountant, count, [&] { return randomized_response(noise_probability, num_buckets); });
 }
 hs_status hs_accountant_exponential(hs_accountant* accountant, double epsilon, double count) {
     return compose_at_once(accountant, count, [&] { return exponential(epsilon); });

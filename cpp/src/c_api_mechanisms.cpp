@@ -73,7 +73,7 @@ Mechanism laplace(double noise_multiplier) {
 }
 
 Mechanism discrete_gaussian(double sigma, double sensitivity) {
-    require(sigma >= 1e-3 && sigma <= 1e5, "sigma", "lie in [0.001, 100000]", sigma);
+    require(sigma >= 1e-3 && sigma <= 1e5, "noise_std", "lie in [0.001, 100000]", sigma);
     require_sensitivity(sensitivity, 1e9, "be an integer in [1, 1000000000]");
     return {"discrete_gaussian", [=](bool replace, End) {
                 return once(hs::mechanism::discrete_gaussian(sigma, sensitivity * sensitivity_of(replace)));
@@ -81,7 +81,7 @@ Mechanism discrete_gaussian(double sigma, double sensitivity) {
 }
 
 Mechanism discrete_laplace(double parameter, double sensitivity) {
-    require(hs::numeric::positive(parameter), "parameter", "be positive and finite", parameter);
+    require(hs::numeric::positive(parameter), "inverse_scale", "be positive and finite", parameter);
     require_sensitivity(sensitivity, 1e4, "be an integer in [1, 10000]");
     require(parameter * sensitivity <= 300.0, "parameter times sensitivity", "be at most 300", parameter * sensitivity);
     return {"discrete_laplace", [=](bool replace, End) {
@@ -89,8 +89,8 @@ Mechanism discrete_laplace(double parameter, double sensitivity) {
             }};
 }
 
-Mechanism randomized_response(double noise_parameter, double num_buckets) {
-    const PairPointer pair = hs::mechanism::randomized_response(noise_parameter, num_buckets);
+Mechanism randomized_response(double noise_probability, double num_buckets) {
+    const PairPointer pair = hs::mechanism::randomized_response(noise_probability, num_buckets);
     return {"randomized_response", [=](bool replace, End) {
                 if (!replace)
                     refuse("randomized_response", replace,
@@ -163,7 +163,7 @@ Mechanism truncated_poisson(double noise_multiplier, const hs::release::Truncate
                        return once(hs::release::truncated_poisson_sampled(noise_multiplier, sample, change, end));
                    }};
     made.samples = true;
-    made.most_records = sample.dataset_size;
+    made.most_records = sample.num_records;
     return made;
 }
 
@@ -263,7 +263,7 @@ Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batc
     hs::release::require_batch(batch);
     require(batch.batch_size >= mechanism.least_records, "batch_size", "be at least the num_users of its mechanism",
             batch.batch_size);
-    require(batch.batch_size <= mechanism.most_records, "batch_size", "be at most the dataset_size of its mechanism",
+    require(batch.batch_size <= mechanism.most_records, "batch_size", "be at most the num_records of its mechanism",
             batch.batch_size);
     Mechanism made = mechanism;
     made.name = "fixed_size_sampled";
@@ -271,7 +271,7 @@ Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batc
     made.steps = [base = std::move(mechanism), batch](bool replace, End end) {
         // A lower end needs a data set whose other records show nothing. In a sample of the base's they may show.
         if (end == End::lower && base.samples) return Steps{};
-        if (replace && !batch.replacement && batch.batch_size == batch.dataset_size) return base.steps(replace, end);
+        if (replace && !batch.replacement && batch.batch_size == batch.num_records) return base.steps(replace, end);
         if (!replace && base.one_adjacency)
             refuse("fixed_size_sampled", replace, "its mechanism must have a pair for replacing a record as well");
         const Steps steps = base.steps(true, end);

@@ -33,7 +33,7 @@ Mechanism gaussian(double noise_multiplier);
 Mechanism laplace(double noise_multiplier);
 Mechanism discrete_gaussian(double sigma, double sensitivity);
 Mechanism discrete_laplace(double parameter, double sensitivity);
-Mechanism randomized_response(double noise_parameter, double num_buckets);
+Mechanism randomized_response(double noise_probability, double num_buckets);
 Mechanism exponential(double epsilon);
 Mechanism permute_and_flip(double epsilon);
 Mechanism approximate_dp(double epsilon, double delta);

@@ -21,7 +21,7 @@ export function mechanismText(values, training) {
     case "poisson":
       return `PoissonSampled(mechanism=${gaussian}, sampling_rate=${pythonFloat(training.samplingRate)})`;
     case "fixed": {
-      const batch = `dataset_size=${training.records}, batch_size=${training.batchSize}`;
+      const batch = `num_records=${training.records}, batch_size=${training.batchSize}`;
       return `FixedSizeSampled(mechanism=${gaussian}, ${batch}, replacement=False)`;
     }
     default:
@@ -97,7 +97,7 @@ export function shellLine(values, training, epsilon) {
   const asked = mechanism === "shuffled" || adjacency === (mechanism === "fixed" ? "replace" : "add_or_remove");
   if (training && asked) {
     const rate = `--sampling-rate ${pythonFloat(training.samplingRate)}`;
-    const batches = training.records ? `--records ${training.records} --batch-size ${training.batchSize}` : rate;
+    const batches = training.records ? `--num-records ${training.records} --batch-size ${training.batchSize}` : rate;
     const sampling = mechanism === "poisson" ? "" : ` --sampling ${mechanism}`;
     return `hockeystick epsilon ${noise} ${batches} --steps ${count(training.steps)} ${end}${sampling}`;
   }

@@ -36,19 +36,19 @@ ADJACENCIES = {"add_or_remove": dp.NeighboringRelation.ADD_OR_REMOVE_ONE, "repla
 EVENTS: dict[str, Callable[[Any], dp.DpEvent]] = {
     "Gaussian": lambda m: dp.GaussianDpEvent(m.noise_multiplier),
     "Laplace": lambda m: dp.LaplaceDpEvent(m.noise_multiplier),
-    "DiscreteLaplace": lambda m: dp.dp_event.DiscreteLaplaceDpEvent(m.parameter, m.sensitivity),
-    "DiscreteGaussian": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.sigma, m.sensitivity),
-    "DiscreteGaussianVector": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.sigma, m.sensitivity, m.dimension),
-    "RandomizedResponse": lambda m: dp.dp_event.RandomizedResponseDpEvent(m.noise_parameter, m.num_buckets),
+    "DiscreteLaplace": lambda m: dp.dp_event.DiscreteLaplaceDpEvent(m.inverse_scale, m.sensitivity),
+    "DiscreteGaussian": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.noise_std, m.sensitivity),
+    "DiscreteGaussianVector": lambda m: dp.dp_event.DiscreteGaussianDpEvent(m.noise_std, m.sensitivity, m.dimension),
+    "RandomizedResponse": lambda m: dp.dp_event.RandomizedResponseDpEvent(m.noise_probability, m.num_buckets),
     "ApproximateDP": lambda m: dp.dp_event.EpsilonDeltaDpEvent(m.epsilon, m.delta),
     "ExponentialMechanism": lambda m: dp.dp_event.ExponentialMechanismDpEvent(m.epsilon),
     "MixtureOfGaussians": lambda m: dp.dp_event.MixtureOfGaussiansDpEvent(
         m.noise_multiplier, m.sensitivities, m.probabilities
     ),
     "PoissonSampled": lambda m: dp.PoissonSampledDpEvent(m.sampling_rate, event(m.mechanism)),
-    "FixedSizeSampled": lambda m: dp.SampledWithoutReplacementDpEvent(m.dataset_size, m.batch_size, event(m.mechanism)),
+    "FixedSizeSampled": lambda m: dp.SampledWithoutReplacementDpEvent(m.num_records, m.batch_size, event(m.mechanism)),
     "TruncatedPoissonSampled": lambda m: dp.dp_event.TruncatedSubsampledGaussianDpEvent(
-        m.dataset_size, m.sampling_rate, m.max_batch_size, m.mechanism.noise_multiplier
+        m.num_records, m.sampling_rate, m.max_batch_size, m.mechanism.noise_multiplier
     ),
     "Composed": lambda m: dp.ComposedDpEvent([dp.SelfComposedDpEvent(event(part), count) for part, count in m.steps]),
     "PermuteAndFlip": lambda m: dp.dp_event.PermuteAndFlipDpEvent(m.epsilon),

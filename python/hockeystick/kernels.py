@@ -129,12 +129,12 @@ def q_inv(p: ArrayLike) -> Any:
 
 
 @_binary
-def theta(eps: ArrayLike, r: ArrayLike) -> Any:
-    r"""Hockey-stick divergence of two unit Gaussians at distance r: the delta(eps) of the Gaussian mechanism.
+def theta(epsilon: ArrayLike, r: ArrayLike) -> Any:
+    r"""Hockey-stick divergence of two unit Gaussians at distance r: the delta(epsilon) of the Gaussian mechanism.
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         Any real number or infinity.
     r : array_like
         Distance of the means over the standard deviation, >= 0: the inverse of the noise multiplier, or the Gaussian-DP
@@ -143,7 +143,7 @@ def theta(eps: ArrayLike, r: ArrayLike) -> Any:
     Returns
     -------
     ndarray or float
-        theta(eps, r), relative error below 2e-14 (1 + abs(log theta)). 1 at r = infinity; max(0, 1 - e^eps) at r = 0.
+        theta(epsilon, r), relative error below 2e-14 (1 + abs(log theta)). 1 at r = infinity; max(0, 1 - e^eps) at r = 0.
 
     Notes
     -----
@@ -159,12 +159,12 @@ def theta(eps: ArrayLike, r: ArrayLike) -> Any:
 
 
 @_binary
-def log_theta(eps: ArrayLike, r: ArrayLike) -> Any:
+def log_theta(epsilon: ArrayLike, r: ArrayLike) -> Any:
     """Logarithm of `theta`, without underflow.
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         Any real number or infinity.
     r : array_like
         Distance of the means over the standard deviation, >= 0.
@@ -172,7 +172,7 @@ def log_theta(eps: ArrayLike, r: ArrayLike) -> Any:
     Returns
     -------
     ndarray or float
-        log theta(eps, r); error below 4e-15 relative or 1e-14 absolute, whichever is larger.
+        log theta(epsilon, r); error below 4e-15 relative or 1e-14 absolute, whichever is larger.
 
     Examples
     --------
@@ -183,12 +183,12 @@ def log_theta(eps: ArrayLike, r: ArrayLike) -> Any:
 
 
 @_binary
-def laplace_theta(eps: ArrayLike, r: ArrayLike) -> Any:
+def laplace_theta(epsilon: ArrayLike, r: ArrayLike) -> Any:
     """Hockey-stick divergence of two unit-scale Laplace distributions at distance r.
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         Any real number or infinity.
     r : array_like
         Distance of the locations over the scale, >= 0.
@@ -196,7 +196,7 @@ def laplace_theta(eps: ArrayLike, r: ArrayLike) -> Any:
     Returns
     -------
     ndarray or float
-        max(0, 1 - e^{(eps - r)/2}, 1 - e^eps) to 4 ulp: exactly 0 from eps = r on.
+        max(0, 1 - e^{(epsilon - r)/2}, 1 - e^eps) to 4 ulp: exactly 0 from epsilon = r on.
 
     Notes
     -----
@@ -211,20 +211,20 @@ def laplace_theta(eps: ArrayLike, r: ArrayLike) -> Any:
 
 
 @_binary
-def theta_inverse(eps: ArrayLike, delta: ArrayLike) -> Any:
+def theta_inverse(epsilon: ArrayLike, delta: ArrayLike) -> Any:
     """Distance r at which `theta` takes the value delta.
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         Any real number.
     delta : array_like
-        In [0, 1]; at least 1 - e^eps where eps is negative.
+        In [0, 1]; at least 1 - e^eps where epsilon is negative.
 
     Returns
     -------
     ndarray or float
-        r >= 0; log theta(eps, r) equals log delta to 1e-12 relative for delta in [1e-300, 1/2], and 1 - theta equals
+        r >= 0; log theta(epsilon, r) equals log delta to 1e-12 relative for delta in [1e-300, 1/2], and 1 - theta equals
         1 - delta to 1e-10 relative above. 0 at delta = 0, infinity only at delta = 1.
 
     Examples
@@ -237,7 +237,7 @@ def theta_inverse(eps: ArrayLike, delta: ArrayLike) -> Any:
 
 @_binary
 def gaussian_epsilon(r: ArrayLike, delta: ArrayLike) -> Any:
-    """Return the eps at which `theta` takes the value delta.
+    """Return the epsilon at which `theta` takes the value delta.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def gaussian_epsilon(r: ArrayLike, delta: ArrayLike) -> Any:
     Returns
     -------
     ndarray or float
-        The smallest real eps with theta(eps, r) <= delta: negative where delta > theta(0, r), infinity at delta = 0, minus infinity
+        The smallest real epsilon with theta(epsilon, r) <= delta: negative where delta > theta(0, r), infinity at delta = 0, minus infinity
         at delta = 1. `gdp_epsilon` is its positive part.
 
     Examples

@@ -76,7 +76,7 @@ def test_bounded_losses():
     assert 6.0 <= accountant.epsilon(0.0) <= 6.0 * (1 + 1e-13)
     assert composed((hs.Gaussian(1.0), 2), (hs.Laplace(1.0), 1)).epsilon(0.0) == math.inf
     assert composed((hs.ApproximateDP(0.1, 1e-6), 3)).epsilon([2.9e-6, 0.0]).tolist() == [math.inf, math.inf]
-    added = composed((SAMPLED, 3)).explain(eps=0.5).directions["add"]  # a loss of at most -3 log(0.9) = 0.316
+    added = composed((SAMPLED, 3)).explain(epsilon=0.5).directions["add"]  # a loss of at most -3 log(0.9) = 0.316
     assert added[:3] == (0.0, 0.0, "beyond the largest loss")
 
 
@@ -93,7 +93,7 @@ def test_pairs_for_each_direction():
         assert found.lower <= expected.upper
         assert expected.lower <= found.upper <= expected.upper * (1 + 1e-3)
         both = composed((hs.DiscretePairs(weak, strong), count))
-        directions = both.explain(eps=0.5).directions
+        directions = both.explain(epsilon=0.5).directions
         assert directions["add"].upper == both.delta(0.5)
         assert directions["remove"].upper < directions["add"].upper
     assert hs.Accountant.from_state_dict(json.loads(json.dumps(both.state_dict()))).ledger == both.ledger
@@ -159,11 +159,11 @@ def test_both_directions():
     reverse = max(0, 0.1 * 0) + max(0.499 - math.e * 0.1, 0) + 1e-3
     accountant = composed((hs.Discrete(p, q), 1))
     assert accountant.delta(eps) == pytest.approx(reverse, rel=1e-11)
-    explanation = accountant.explain(eps=eps)
+    explanation = accountant.explain(epsilon=eps)
     assert explanation.direction == "add"
     assert explanation.directions["remove"].upper == pytest.approx(0.0, abs=1e-15)
     assert explanation.bracket == accountant.delta_bracket(eps)
-    assert composed((hs.Discrete(p, q), 1), adjacency="replace").explain(eps=eps).direction == "reverse"
+    assert composed((hs.Discrete(p, q), 1), adjacency="replace").explain(epsilon=eps).direction == "reverse"
     assert composed((hs.Gaussian(1.0), 1)).explain(delta=1e-3).direction == "both"
 
 
@@ -176,7 +176,7 @@ def test_explanation_names_assumptions():
     assert "fixed in advance" in text
     assert "direction: remove" in text
     fixed = hs.FixedSizeSampled(hs.Gaussian(2.0), 100, 5, replacement=False)
-    assert "without replacement" in str(composed((fixed, 1), adjacency="replace").explain(eps=0.1))
+    assert "without replacement" in str(composed((fixed, 1), adjacency="replace").explain(epsilon=0.1))
 
 
 def test_queries_are_pure():

@@ -184,7 +184,7 @@ def test_bad_cells_as_nan():
 
 def test_parameters():
     """Noise on the mean is batch_size times smaller than on the sum; steps round up, but not rounding errors."""
-    settings = {"dataset_size": 1000, "batch_size": 10, "epochs": 3, "clip_norm": 0.5, "noise_std": 1.0}
+    settings = {"num_records": 1000, "batch_size": 10, "epochs": 3, "clip_norm": 0.5, "noise_std": 1.0}
     assert hs.dpsgd_parameters(**settings) == (2.0, 0.01, 300)
     assert hs.dpsgd_parameters(**{**settings, "noise_on": "mean"}) == (20.0, 0.01, 300)
     assert hs.dpsgd_parameters(**{**settings, "epochs": 0.07}).steps == 7
@@ -192,7 +192,7 @@ def test_parameters():
     assert "every record is drawn with probability 0.01" in hs.dpsgd_parameters(**settings).assumed
 
 
-TRAINING = {"records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1}
+TRAINING = {"num_records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1}
 
 
 def test_parameters_as_people_speak():

@@ -31,7 +31,7 @@ def test_contour_is_asked_first():
     forced = composed((SAMPLED, 2), engine="contour").delta_bracket(0.5)
     assert free.method.startswith("contour")
     assert free == forced
-    shares = composed((SAMPLED, 2)).explain(eps=0.5).shares
+    shares = composed((SAMPLED, 2)).explain(epsilon=0.5).shares
     assert set(shares) == {"alias", "truncation", "rounding", "smoothing", "missing"}
 
 
@@ -137,7 +137,7 @@ def test_share_of_a_truncated_sample():
     """One truncated step: above it a mixture with twice the shift, below it a sample of lower rate, both known exactly."""
     sigma, n, q, largest, eps = 1.0, 1000, 0.01, 12, 0.5
     step = hs.TruncatedPoissonSampled(hs.Gaussian(sigma), n, q, largest)
-    explained = hs.Accountant().compose(step).explain(eps=eps)
+    explained = hs.Accountant().compose(step).explain(epsilon=eps)
     with mp.workdps(30):
         sizes = [mp.binomial(n, k) * mp.mpf(q) ** k * (1 - mp.mpf(q)) ** (n - k) for k in range(n + 1)]
         rate = mp.fsum(min(k, largest) * p for k, p in enumerate(sizes)) / n
@@ -156,13 +156,13 @@ def truncated(largest):
 @pytest.mark.parametrize(
     ("steps", "question", "apart"),
     [
-        ([(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 1)], {"eps": 0.5}, False),
+        ([(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 1)], {"epsilon": 0.5}, False),
         ([(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 30)], {"delta": 1e-6}, False),
         ([(hs.RandomAllocation(hs.Gaussian(2.0), 12), 30)], {"delta": 5e-3}, False),  # between tables of one law
         ([(hs.RandomAllocation(hs.Gaussian(2.0), 12, 3), 30)], {"delta": 5e-3}, True),  # which several are not
         ([(truncated(20), 100)], {"delta": 1e-5}, True),
         # What is revealed leaves it in place; of the second, the other direction has the lower end.
-        ([(truncated(12), 3), (hs.ApproximateDP(0.1, 1e-3), 1)], {"eps": 0.5}, True),
+        ([(truncated(12), 3), (hs.ApproximateDP(0.1, 1e-3), 1)], {"epsilon": 0.5}, True),
         ([(truncated(12), 3), (hs.ApproximateDP(0.1, 1e-3), 1)], {"delta": 5e-3}, True),
     ],
     ids=str,
@@ -181,7 +181,7 @@ FAILING = hs.mechanisms.Dominating(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), No
 MORE = [truncated(12), hs.ApproximateDP(0.1, 1e-3), FAILING]
 MECHANISMS = {"add_or_remove": MIXED + MORE, "replace": REPLACED + MORE}
 QUESTIONS = st.one_of(
-    st.builds(lambda eps: {"eps": eps}, st.floats(0.0, 8.0)),
+    st.builds(lambda eps: {"epsilon": eps}, st.floats(0.0, 8.0)),
     st.builds(lambda log10_delta: {"delta": 10.0**log10_delta}, st.floats(-12.0, -1.5)),
 )
 
@@ -202,7 +202,7 @@ def test_shares_are_parts_of_the_width(data, adjacency, question):
         assert width <= total * (1.0 + 1e-2) + 1e-12
 
 
-@pytest.mark.parametrize("question", [{"eps": 1.0}, {"delta": 1e-2}], ids=str)
+@pytest.mark.parametrize("question", [{"epsilon": 1.0}, {"delta": 1e-2}], ids=str)
 def test_what_failure_leaves_unknown_is_not_called_rounding(question):
     """Where something may fail a formula is asked for its upper end alone: its distance to 0 is not its error."""
     step = hs.mechanisms.Dominating(hs.Gaussian(1.0), hs.Gaussian(1.1), failure=1e-6)

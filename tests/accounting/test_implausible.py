@@ -15,8 +15,8 @@ from hockeystick import isrl, utility
 from hockeystick.cli import main
 
 BATCH, RECORDS = 256, 60_000
-TRAINING = {"dataset_size": RECORDS, "batch_size": BATCH, "epochs": 15, "clip_norm": 1.0, "noise_std": 1.1}
-FEDERATION = {"clients": 10_000, "clients_per_round": 100, "rounds": 500, "clip_norm": 1.0, "sampling": "poisson"}
+TRAINING = {"num_records": RECORDS, "batch_size": BATCH, "epochs": 15, "clip_norm": 1.0, "noise_std": 1.1}
+FEDERATION = {"num_clients": 10_000, "clients_per_round": 100, "rounds": 500, "clip_norm": 1.0, "sampling": "poisson"}
 PROBLEM = {"num_silos": 4, "num_records": 200, "dimension": 5, "lipschitz": 1.0, "diameter": 4.0, "smoothness": 0.25}
 PROBLEM |= {"epsilon": 4.0, "max_rounds": 2, "num_settings": 1, "trust": "inter-silo"}
 
@@ -63,7 +63,7 @@ MISTAKES = {
 }
 SILO = {"lipschitz": 1.0, "num_records": 200, "batch_size": 100, "rounds": 2}
 SHUFFLE = {"lipschitz": 1.0, "num_records": 1, "num_silos": 10**5, "silos_per_round": 10**5, "rounds": 2}
-STATED = {"records": 60_000, "batch_size": 256, "epochs": 1, "noise_multiplier": 1.1}
+STATED = {"num_records": 60_000, "batch_size": 256, "epochs": 1, "noise_multiplier": 1.1}
 SEEN = {"num_clients": 10, "num_records": 20, "rounds": [1], "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 1.0}
 SEEN |= {"learning_rate": 0.5, "local_steps": 2, "diameter": 1.0}
 WIDER = hs.FixedSizeSampled(hs.Gaussian(1.0), 5000, 10, replacement=False)
@@ -168,10 +168,8 @@ def test_the_command_line_says_it_in_one_line(capsys):
     assert "ask epsilon" in capsys.readouterr().err
 
 
-TRAINING_WORDS = "--records 1000 --batch-size 50 --steps 20"
-PROBLEM_WORDS = (
-    "--silos 4 --records 250 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --rounds 2 --top 1"
-)
+TRAINING_WORDS = "--num-records 1000 --batch-size 50 --steps 20"
+PROBLEM_WORDS = "--num-silos 4 --num-records 250 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --rounds 2 --top 1"
 COMMANDS = {
     "epsilon": f"{TRAINING_WORDS} --noise-multiplier 2 --delta DELTA",
     "delta": f"{TRAINING_WORDS} --noise-multiplier 2 --epsilon 0.1",

@@ -24,7 +24,7 @@ NAMES = {
     "GAUSSIAN": GAUSSIAN,
     "gaussian": gaussian,
     "CALIBRATION": {"make_accountant": gaussian, "epsilon": 1.0, "delta": 1e-5, "bracket": (1.0, 100.0)},
-    "TRAINING": {"records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1},
+    "TRAINING": {"num_records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1},
     "group": lambda step, size, **given: hs.group_accountant(hs.Accountant(**given).compose(step), size),
     "TRUNCATED": hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.1, 30),
     "STATE": composed((GAUSSIAN, 2)).state_dict(),
@@ -54,19 +54,18 @@ hs.calibrate(gaussian, epsilon=0.1, delta=1e-5, bracket=(1.0, 2.0))
     -> bracket must have an end .* at most 0.1, not .* at 1 and .* at 2
 hs.dpsgd_epsilon(1.0, [0.1, 1.5], 1, 1e-5) -> sampling_rate\[1\] must lie in \[0, 1\], not 1.5
 hs.dpsgd_epsilon(1.0, 0.1, 10.5, 1e-5) -> steps must be an integer in \[0, .*not 10.5
-hs.dpsgd_parameters(**TRAINING | {"batch_size": 60001}) -> batch_size must be at most records \(60000\), not 60001
+hs.dpsgd_parameters(**TRAINING | {"batch_size": 60001}) -> batch_size must be at most num_records \(60000\), not 60001
 hs.dpsgd_parameters(**TRAINING | {"steps": 3525})
     -> exactly one of epochs and steps must be given, not epochs=15 and steps=3525
 hs.dpsgd_parameters(**TRAINING | {"epochs": None})
     -> exactly one of epochs and steps must be given, not epochs=None and steps=None
-hs.dpsgd_parameters(**TRAINING | {"dataset_size": 60000}) -> exactly one of records and dataset_size must be given
 hs.dpsgd_parameters(**TRAINING | {"noise_std": 1.1}) -> exactly one of noise_multiplier and noise_std must be given
 hs.dpsgd_parameters(**TRAINING | {"noise_multiplier": None, "noise_std": 1.1})
     -> clip_norm must be given with noise_std, not None
 hs.dpsgd_parameters(**TRAINING | {"noise_on": "gradient"}) -> noise_on must be one of
 hs.dpsgd_parameters(**TRAINING | {"noise_on": "mean"}) -> noise_on must be "sum" with noise_multiplier
 hs.dpsgd_parameters(**TRAINING | {"sampling": "shuffled"})
-    -> sampling must be 'poisson' .* not 'shuffled': .* ask shuffled_batches_epsilon
+    -> sampling must be 'poisson' .* not 'shuffled': .* ask shuffled_batches_epsilon_bracket
 hs.dpsgd_parameters(**TRAINING | {"sampling": "fixed"}) -> not 'fixed': .* compose FixedSizeSampled
 hs.dpsgd_parameters(**TRAINING | {"sampling": "unknown"}) -> not 'unknown': .* find out how batches are made
 hs.dpsgd_parameters(**TRAINING | {"sampling": "possion"}) -> did you mean 'poisson'
@@ -78,10 +77,10 @@ hs.group_epsilon(hs.Accountant().compose(TRUNCATED), 2, 1e-5) -> must not name t
 hs.group_epsilon(TRUNCATED, 2, 1e-5) -> TypeError: must be an Accountant
 hs.group_epsilon(a, 0, 1e-5) -> group_size must be
 hs.group_epsilon(a, 2, 1.0) -> delta must lie
-hs.shuffled_batches_epsilon(1, noise_multiplier=1, num_batches=2) -> delta must lie in
-hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=10**7) -> num_batches must be at most
-hs.shuffled_batches_delta(1, noise_multiplier=1, num_batches=2, epochs=0) -> epochs must
-hs.zcdp_delta(1.0, [1.0, -1.0]) -> eps\[1\] must be non-negative
+hs.shuffled_batches_epsilon_bracket(1, noise_multiplier=1, num_batches=2) -> delta must lie in
+hs.shuffled_batches_delta_bracket(1, noise_multiplier=1, num_batches=10**7) -> num_batches must be at most
+hs.shuffled_batches_delta_bracket(1, noise_multiplier=1, num_batches=2, epochs=0) -> epochs must
+hs.zcdp_delta(1.0, [1.0, -1.0]) -> epsilon\[1\] must be non-negative
 hs.zcdp_epsilon(1.0, 1.0) -> delta must lie in \[0, 1\)
 hs.zcdp_epsilon(True, 0.1) -> TypeError: rho must be a real number
 hs.zcdp_rho(hs.PoissonSampled(GAUSSIAN, 0.1)) -> TypeError: must be an Accountant
@@ -111,11 +110,11 @@ a.epsilon(1.0) -> delta must lie in \[0, 1\), not 1.0
 a.epsilon([0.1, -1e-5]) -> delta\[1\] must lie in \[0, 1\), not -1e-05
 a.epsilon(math.nan) -> delta must lie in
 a.epsilon("1e-5") -> TypeError: delta must be a real number
-a.delta(-1.0) -> eps must be non-negative, not -1.0
-a.delta_bracket(math.nan) -> eps must be non-negative, not nan
+a.delta(-1.0) -> epsilon must be non-negative, not -1.0
+a.delta_bracket(math.nan) -> epsilon must be non-negative, not nan
 a.epsilon_bracket(1.0) -> delta must lie in
-a.explain() -> exactly one of eps and delta
-a.explain(eps=1.0, delta=0.1) -> exactly one of eps and delta
+a.explain() -> exactly one of epsilon and delta
+a.explain(epsilon=1.0, delta=0.1) -> exactly one of epsilon and delta
 hs.Accountant().compose(hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate"), 2).statement(0.1)
     -> a statement needs certified numbers
 a.trade_off(1.5) -> fpr must lie in

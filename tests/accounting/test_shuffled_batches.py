@@ -170,7 +170,7 @@ def test_sums_lie_below_their_own_law(noise, num_batches):
 @pytest.mark.parametrize("eps", [0.5, 2.0, 6.0])
 def test_lower_end_is_not_below_the_largest_output(noise, num_batches, eps):
     """The bracket knows at least what the largest output does, up to the width of its cells, and stops at a Gaussian step."""
-    bracket = hs.shuffled_batches_delta(eps, noise_multiplier=noise, num_batches=num_batches)
+    bracket = hs.shuffled_batches_delta_bracket(eps, noise_multiplier=noise, num_batches=num_batches)
     with mp.workdps(30):
         assert max(of_largest(noise, num_batches, eps)) * 0.97 <= bracket.lower <= bracket.upper
     assert bracket.upper == pytest.approx(float(hs.theta(eps, 1 / noise)), rel=1e-9)
@@ -192,7 +192,7 @@ def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
     deltas = []
     for p, q in ((mixture(2 * r), mixture(r)), (mixture(r), mixture(0.0))):
         deltas += [float(np.maximum(a - math.exp(eps) * b, 0).sum()) for a, b in ((p, q), (q, p))]
-    bracket = hs.shuffled_batches_delta(eps, noise_multiplier=noise, num_batches=2)
+    bracket = hs.shuffled_batches_delta_bracket(eps, noise_multiplier=noise, num_batches=2)
     assert 0.5 * max(deltas) <= bracket.lower <= max(deltas) * (1 + 1e-4)
     assert max(deltas) <= bracket.upper * (1 + 1e-4)
 
@@ -227,7 +227,7 @@ def test_two_epochs_of_the_review():
         x[:, 0] += 2 * r
         ratio *= np.exp(2 * r * (x - r)).sum(1) / np.exp(r * (x - r / 2)).sum(1)
     loss = np.maximum(1 - 1 / ratio, 0.0)
-    found = hs.shuffled_batches_delta(0.0, noise_multiplier=2.0, num_batches=50, epochs=2)
+    found = hs.shuffled_batches_delta_bracket(0.0, noise_multiplier=2.0, num_batches=50, epochs=2)
     assert found.lower >= 0.0636
     assert abs(found.lower - loss.mean()) < 5 * loss.std() / math.sqrt(runs)
 
@@ -247,17 +247,19 @@ def test_simulated_shuffles_attain_the_lower_end():
     for values, probability in zip(largest, truth, strict=True):
         assert abs((values > cut).mean() - probability) < 5 * math.sqrt(0.25 / runs)
     attained = truth[0] - math.exp(eps) * truth[1]
-    assert hs.shuffled_batches_delta(eps, noise_multiplier=noise, num_batches=batches).lower >= 0.99 * attained
+    assert hs.shuffled_batches_delta_bracket(eps, noise_multiplier=noise, num_batches=batches).lower >= 0.99 * attained
 
 
 def test_epochs_and_inverse():
     """Both ends grow with the epochs; epsilon is the inverse of delta; one batch is a Gaussian step."""
-    few, many = (hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.0, num_batches=200, epochs=e) for e in (1, 5))
+    few, many = (
+        hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.0, num_batches=200, epochs=e) for e in (1, 5)
+    )
     assert few.lower < many.lower < many.upper
     assert few.lower <= few.upper < many.upper
-    back = hs.shuffled_batches_delta(few.lower, noise_multiplier=1.0, num_batches=200)
+    back = hs.shuffled_batches_delta_bracket(few.lower, noise_multiplier=1.0, num_batches=200)
     assert back.lower == pytest.approx(1e-5, rel=1e-2)
-    single = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=2.0, num_batches=1, epochs=3)
+    single = hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=2.0, num_batches=1, epochs=3)
     assert single.lower == pytest.approx(single.upper, rel=1e-9)
     assert single.upper == hs.Accountant().compose(hs.Gaussian(2.0), 3).epsilon(1e-5)
 
@@ -271,7 +273,7 @@ def test_upper_end_is_that_of_gaussian_steps(noise):
             shift = mp.sqrt(epochs) / mp.mpf(noise)
             for eps in (0.0, 0.2, 1.0, 3.0, 9.0):
                 truth = exact.theta(eps, shift)
-                found = hs.shuffled_batches_delta(eps, noise_multiplier=noise, num_batches=60, epochs=epochs)
+                found = hs.shuffled_batches_delta_bracket(eps, noise_multiplier=noise, num_batches=60, epochs=epochs)
                 assert found.lower <= truth <= found.upper
                 assert found.upper <= max(truth * (1 + mp.mpf("1e-9")), 1e-320)
 
@@ -283,23 +285,26 @@ def test_upper_end_is_that_of_gaussian_steps(noise):
 def test_ends_of_the_domain(noise, num_batches):
     """There is a bracket at the ends of the domain, also where the errors of all sums together are large."""
     setting = {"noise_multiplier": noise, "num_batches": num_batches, "epochs": 2}
-    found = hs.shuffled_batches_epsilon(1e-6, **setting)
+    found = hs.shuffled_batches_epsilon_bracket(1e-6, **setting)
     assert 0 <= found.lower <= found.upper
     assert found.upper == hs.Accountant().compose(hs.Gaussian(noise), 2).epsilon(1e-6)
-    assert hs.shuffled_batches_delta(0.0, **setting).lower > 0
+    assert hs.shuffled_batches_delta_bracket(0.0, **setting).lower > 0
 
 
 def test_tiny_noise_and_ends_of_the_questions():
     """Noise whose reciprocal is nearly the largest double has a bracket, and so have delta 0 and an infinite epsilon."""
     for noise in (1e-300, 1e-7, 1.0):
         setting = {"noise_multiplier": noise, "num_batches": 7, "epochs": 2}
-        low, high = hs.shuffled_batches_delta(1.0, **setting), hs.shuffled_batches_delta(math.inf, **setting)
+        low, high = (
+            hs.shuffled_batches_delta_bracket(1.0, **setting),
+            hs.shuffled_batches_delta_bracket(math.inf, **setting),
+        )
         assert (1 - 1e-9 < low.lower <= low.upper <= 1) or noise == 1.0
         assert high.lower == high.upper == 0
-        assert hs.shuffled_batches_epsilon(0.0, **setting).upper == math.inf
+        assert hs.shuffled_batches_epsilon_bracket(0.0, **setting).upper == math.inf
 
 
 def test_may_leak_more_than_poisson_samples():
     """At little noise the lower end lies far above the certified number of Poisson samples of the same rate."""
     poisson = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 1e-3), 1000).epsilon(1e-5)
-    assert hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.0, num_batches=1000).lower > 10 * poisson
+    assert hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.0, num_batches=1000).lower > 10 * poisson

@@ -191,7 +191,7 @@ def test_integers_that_no_double_holds(large):
         ValueError, match=r"noise_multiplier must be positive and finite, and fit a double, not a.* bits"
     ):
         hs.Gaussian(large)
-    with pytest.raises(ValueError, match=r"eps must be non-negative, and fit a double, not a.* bits"):
+    with pytest.raises(ValueError, match=r"epsilon must be non-negative, and fit a double, not a.* bits"):
         hs.Accountant().delta_bracket(large)
     with pytest.raises(ValueError, match=r"count must be an integer in .*, not a.* bits"):
         hs.Accountant().compose(hs.Gaussian(1.0), large)

@@ -29,5 +29,5 @@ def test_python_blocks_run(block, capsys):
 def test_measurements_run():
     """The script of the measurements runs, with fewer clients."""
     script = ROOT / "docs" / "tables" / "clients.py"
-    done = processes.run([sys.executable, script, "--clients", "2000"])
+    done = processes.run([sys.executable, script, "--num-clients", "2000"])
     assert re.search(r"opening after 150 rounds: [\d.]+ s", done.stdout)

@@ -296,7 +296,7 @@ def test_projected_contraction_at_the_smallest_numbers() -> None:
 )
 def test_misuse(change: dict, error: type[Exception], match: str) -> None:
     """Bad arguments are named, and a function's values are held against what is said of it."""
-    arguments = {"eps": 1.0} | CHAIN | change
+    arguments = {"epsilon": 1.0} | CHAIN | change
     with pytest.raises(error, match=match):
         last_iterate.chain_delta(**arguments)
 
@@ -317,7 +317,7 @@ def test_misuse(change: dict, error: type[Exception], match: str) -> None:
 def test_core_refuses_what_it_cannot_run(change: dict, match: str, laplace: bool) -> None:
     """The compiled function checks what would make it read beyond its arrays or never end."""
     maps = [("linear", record, 0.0, 0.0, 0.5, 1.0, []) for record in (1.0, -1.0)]
-    chain = {"eps": [1.0], "maps": maps, "first": [0, 0], "second": [1, 0], "radius": 1.0, "start": 0.0}
+    chain = {"epsilon": [1.0], "maps": maps, "first": [0, 0], "second": [1, 0], "radius": 1.0, "start": 0.0}
     chain |= {"laplace": laplace, "points": 100}
     with pytest.raises(ValueError, match=match):
         _core.scalar_chain(**(chain | change))

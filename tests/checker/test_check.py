@@ -126,7 +126,7 @@ def test_the_bracket_is_narrow_and_right(check: ModuleType) -> None:
 @pytest.mark.slow
 def test_binomial_sums(check: ModuleType) -> None:
     """Twenty answers of randomised response, where a record is replaced, against the exact sum."""
-    response, count = {"name": "RandomizedResponse", "noise_parameter": "0.5", "num_buckets": "2"}, 20
+    response, count = {"name": "RandomizedResponse", "noise_probability": "0.5", "num_buckets": "2"}, 20
     with mp.workdps(40):  # the true answer with probability 3/4
         odds = [
             (mp.mpf(3) ** (2 * k - count), mp.binomial(count, k) * mp.mpf(3) ** k / mp.mpf(4) ** count)
@@ -169,13 +169,16 @@ MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
             "mechanism": {"name": "Laplace", "noise_multiplier": "1.5"},
         },
     ),
-    "integers": (hs.DiscreteGaussian(3.0, 2), {"name": "DiscreteGaussian", "sigma": "3", "sensitivity": "2"}),
-    "geometric": (hs.DiscreteLaplace(0.25, 3), {"name": "DiscreteLaplace", "parameter": "0.25", "sensitivity": "3"}),
+    "integers": (hs.DiscreteGaussian(3.0, 2), {"name": "DiscreteGaussian", "noise_std": "3", "sensitivity": "2"}),
+    "geometric": (
+        hs.DiscreteLaplace(0.25, 3),
+        {"name": "DiscreteLaplace", "inverse_scale": "0.25", "sensitivity": "3"},
+    ),
     "batches": (
         hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 50, replacement=False),
         {
             "name": "FixedSizeSampled",
-            "dataset_size": "1000",
+            "num_records": "1000",
             "batch_size": "50",
             "replacement": False,
             "mechanism": gaussian(2.0),
@@ -289,7 +292,7 @@ def test_the_program(tmp_path: Path) -> None:
     assert code == 1
     assert said.startswith("not proved: this proof says at most about 1.00")
     assert run(certificate(1, "1e-5", ({"name": "a\nproved"}, 1))) == (1, "not proved: no rule for a\\nproved\n")
-    slow = {"name": "DiscreteGaussian", "sigma": "2000", "sensitivity": "1"}
+    slow = {"name": "DiscreteGaussian", "noise_std": "2000", "sensitivity": "1"}
     assert run(certificate(1, "1e-5", (slow, 3000)), "--limit", "1") == (
         1,
         "not proved: it takes more than 1 seconds\n",

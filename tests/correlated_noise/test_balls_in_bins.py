@@ -54,7 +54,7 @@ def test_equal_covariances_are_exact(noise: float, shared: float) -> None:
 def test_independent_noise(bins: int, noise: float) -> None:
     """DP-SGD over one epoch is a random allocation, and over three the same with noise over the root of three."""
     for epochs in (1, 3):
-        found = balls_in_bins([1.0], num_steps=epochs * bins, bins=bins, noise_multiplier=noise)
+        found = balls_in_bins([1.0], steps=epochs * bins, bins=bins, noise_multiplier=noise)
         step = hs.RandomAllocation(hs.Gaussian(noise / math.sqrt(epochs)), bins)
         expected = hs.Accountant().compose(step).epsilon(1e-5)
         assert found.epsilon(1e-5) == pytest.approx(expected, rel=1e-6)
@@ -71,10 +71,12 @@ CASES = [
 def test_no_sample_is_above(case: int) -> None:
     """Estimates of bands of square-root coefficients over several epochs: their lower ends, which hold at 1 - 1e-6, are below."""
     c, steps, bins, noise = CASES[case]
-    setting = {"num_steps": steps, "bins": bins, "noise_multiplier": noise}
+    setting = {"steps": steps, "bins": bins, "noise_multiplier": noise}
     found = balls_in_bins(c, **setting)
     for eps in (0.1, 0.5):
-        estimate = estimate_balls_in_bins_delta(c, **setting, eps=eps, samples=20_000, confidence=1 - 1e-6, seed=case)
+        estimate = estimate_balls_in_bins_delta(
+            c, **setting, epsilon=eps, samples=20_000, confidence=1 - 1e-6, seed=case
+        )
         assert estimate.lower <= found.delta(eps)
         assert estimate.lower <= estimate.mean <= estimate.upper
 
@@ -84,7 +86,7 @@ def test_estimate_of_two_bins() -> None:
     strategy = np.array([[1.0, 0.0], [0.6, 1.0]])
     (expected,) = two_bins(*sums(strategy, 2), 1.5, (0.5,))
     found = estimate_balls_in_bins_delta(
-        strategy, bins=2, noise_multiplier=1.5, eps=0.5, samples=100_000, confidence=1 - 1e-6, seed=2
+        strategy, bins=2, noise_multiplier=1.5, epsilon=0.5, samples=100_000, confidence=1 - 1e-6, seed=2
     )
     assert found.lower <= expected <= found.upper
     assert found.upper - found.lower < 0.02
@@ -95,7 +97,7 @@ def test_limits() -> None:
     c = [1.0, 0.5, 0.25]
     matrix = sum(value * np.eye(12, k=-k) for k, value in enumerate(c))
     for bins in (1, 3, 4, 12):
-        found = balls_in_bins(c, num_steps=12, bins=bins, noise_multiplier=1.7)
+        found = balls_in_bins(c, steps=12, bins=bins, noise_multiplier=1.7)
         same = balls_in_bins(matrix, bins=bins, noise_multiplier=1.7)
         largest = max(float(np.linalg.norm(each)) for each in sums(matrix, bins))
         unsampled = hs.Accountant().compose(hs.Gaussian(1.7 / largest)).epsilon(1e-5)
@@ -107,9 +109,9 @@ def test_limits() -> None:
 
 def test_noise_beyond_the_allocation() -> None:
     """Much or little noise has a bound, too; the certificate of an entry whose square is no double is not zero."""
-    assert balls_in_bins([1e-170], num_steps=4, bins=2, noise_multiplier=1.0).delta(0.0) >= 1e-171
+    assert balls_in_bins([1e-170], steps=4, bins=2, noise_multiplier=1.0).delta(0.0) >= 1e-171
     for noise in (1e-3, 0.2, 1e4):
-        found = balls_in_bins([1.0, 0.5], num_steps=8, bins=4, noise_multiplier=noise)
+        found = balls_in_bins([1.0, 0.5], steps=8, bins=4, noise_multiplier=noise)
         assert 0.0 < found.epsilon(1e-9) < math.inf
         assert found.delta(math.inf) == 0.0
 
@@ -117,7 +119,7 @@ def test_noise_beyond_the_allocation() -> None:
 @pytest.mark.parametrize("unit", [1e-170, 1e-161, 1e160, 1e200])
 def test_units_do_not_matter(unit: float) -> None:
     """C and the noise in tiny or huge units: squares of neither underflow or overflow."""
-    setting, sampled = {"num_steps": 6, "bins": 3}, {"eps": 0.3, "samples": 4000, "seed": 1}
+    setting, sampled = {"steps": 6, "bins": 3}, {"epsilon": 0.3, "samples": 4000, "seed": 1}
     found, plain = ({"strategy": [x, 0.5 * x], "noise_multiplier": 2.0 * x, **setting} for x in (unit, 1.0))
     assert balls_in_bins(**found).delta(0.3) == pytest.approx(balls_in_bins(**plain).delta(0.3), rel=1e-12)
     estimates = [estimate_balls_in_bins_delta(**one, **sampled).mean for one in (found, plain)]

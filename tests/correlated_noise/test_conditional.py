@@ -78,7 +78,7 @@ def test_against_sampling(steps, bands):
         size = 100_000
         chosen = means[rng.choice(len(means), size=size, p=weights)]
         ratio = density_ratio(chosen + noise * rng.normal(size=chosen.shape), means, weights, noise)
-        found = conditional_composition(c, num_steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-5)
+        found = conditional_composition(c, steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-5)
         dense = conditional_composition(strategy, sampling_rate=rate, noise_multiplier=noise, failure=1e-5)
         for epsilon in EPSILONS[:5]:
             mean = np.maximum(1 - math.exp(epsilon) / ratio, 0).mean()
@@ -134,15 +134,15 @@ def test_posteriors_fail_as_seldom_as_stated():
 
 def test_limits():
     """One band is DP-SGD, up to the failure; all records in all steps are no less than the whole sum; more noise is better."""
-    found = conditional_composition([1.0], num_steps=300, sampling_rate=0.02, noise_multiplier=1.5, failure=1e-9)
+    found = conditional_composition([1.0], steps=300, sampling_rate=0.02, noise_multiplier=1.5, failure=1e-9)
     sampled = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.5), 0.02), 300)
     assert sampled.epsilon_bracket(1e-5).lower <= found.epsilon(1e-5) <= sampled.epsilon(1e-5) * 1.001
     everybody = conditional_composition(toeplitz([1.0, 0.5], 4), sampling_rate=1.0, noise_multiplier=2.0, failure=1e-9)
     moved = math.sqrt(1 + 3 * 1.5**2) / 2.0
     assert hs.gdp_delta(moved, 0.5) <= everybody.delta(0.5) <= hs.gdp_delta(moved, 0.5) * 1.01
-    never = conditional_composition([1.0], num_steps=3, sampling_rate=0.0, noise_multiplier=1.0, failure=1e-9)
+    never = conditional_composition([1.0], steps=3, sampling_rate=0.0, noise_multiplier=1.0, failure=1e-9)
     assert never.delta(0.1) <= 2e-9
-    step = {"strategy": [1.0, 0.5], "num_steps": 50, "sampling_rate": 0.1, "failure": 1e-7}
+    step = {"strategy": [1.0, 0.5], "steps": 50, "sampling_rate": 0.1, "failure": 1e-7}
     noises = (1.0, 2.0, 4.0, 8.0, 16.0)
     epsilons = [conditional_composition(**step, noise_multiplier=noise).epsilon(1e-6) for noise in noises]
     assert epsilons == sorted(epsilons, reverse=True)
@@ -150,8 +150,8 @@ def test_limits():
 
 def test_amplified_inverse_and_tree():
     """A strategy by its inverse and a tree have less epsilon sampled than unsampled, at the same noise."""
-    sizes = strategy_of_inverse(inverse_square_root_coefficients(3), num_steps=100)
-    found = conditional_composition(sizes, num_steps=100, sampling_rate=0.02, noise_multiplier=6.0, failure=1e-7)
+    sizes = strategy_of_inverse(inverse_square_root_coefficients(3), steps=100)
+    found = conditional_composition(sizes, steps=100, sampling_rate=0.02, noise_multiplier=6.0, failure=1e-7)
     assert found.epsilon(1e-6) < 3.0
     tree = conditional_composition(tree_strategy(16), sampling_rate=0.05, noise_multiplier=8.0, failure=1e-7)
     unsampled = tree_sensitivity(16, participation="cyclic", separation=1).mechanism(8.0)
@@ -160,8 +160,8 @@ def test_amplified_inverse_and_tree():
 
 def test_delta_must_exceed_the_failure():
     """A delta that the failure uses up has no epsilon; a first coefficient of 0 shifts the rows only."""
-    found = conditional_composition([0.0, 1.0], num_steps=3, sampling_rate=0.1, noise_multiplier=1.0, failure=1e-6)
-    plain = conditional_composition([1.0], num_steps=3, sampling_rate=0.1, noise_multiplier=1.0, failure=1e-6)
+    found = conditional_composition([0.0, 1.0], steps=3, sampling_rate=0.1, noise_multiplier=1.0, failure=1e-6)
+    plain = conditional_composition([1.0], steps=3, sampling_rate=0.1, noise_multiplier=1.0, failure=1e-6)
     assert found.epsilon(1e-4) == pytest.approx(plain.epsilon(1e-4), rel=1e-9)
     with pytest.raises(ValueError, match="delta must lie in"):
         found.epsilon(1e-6)

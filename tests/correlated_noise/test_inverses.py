@@ -63,7 +63,7 @@ def test_against_fractions(scheme):
         inverse = rng.normal(size=rng.integers(1, 5)) * rng.choice([1.0, 1e-3, 1e200])
         inverse[0] = rng.choice([0.3, 1.0, -2.0]) * np.abs(inverse).max()
         square = largest_square(toeplitz_columns(inverted(inverse, 7), 7), patterns(7, **scheme))
-        found = inverse_sensitivity(inverse, num_steps=7, **scheme)
+        found = inverse_sensitivity(inverse, steps=7, **scheme)
         assert square <= Fraction(found.upper) ** 2
         assert Fraction(found.lower * (1 - 1e-14)) ** 2 <= square
         matrix = np.array([[inverse[i - j] if 0 <= i - j < len(inverse) else 0.0 for j in range(7)] for i in range(7)])
@@ -77,7 +77,7 @@ def test_against_fractions(scheme):
 def test_positive_strategies_are_exact(scheme, inverse):
     """Where C is non-negative and never rises both ends are the exact distance."""
     square = largest_square(toeplitz_columns(inverted(inverse, 9), 9), patterns(9, **scheme))
-    found = inverse_sensitivity(inverse, num_steps=9, **scheme)
+    found = inverse_sensitivity(inverse, steps=9, **scheme)
     assert found.lower == pytest.approx(float(square) ** 0.5, rel=1e-12)
     assert square <= Fraction(found.upper) ** 2
     assert found.upper == pytest.approx(found.lower, rel=1e-12)
@@ -108,7 +108,7 @@ def test_sizes_of_entries():
     for bands, num_steps in ((1, 5), (2, 60), (4, 60), (60, 60)):
         inverse = inverse_square_root_coefficients(bands)
         exact = inverted(inverse, num_steps)
-        sizes = strategy_of_inverse(inverse, num_steps=num_steps)
+        sizes = strategy_of_inverse(inverse, steps=num_steps)
         assert all(
             abs(c) <= Fraction(size) <= abs(c) + Fraction(1, 10**11) for c, size in zip(exact, sizes, strict=True)
         )
@@ -119,14 +119,14 @@ def test_inverse_of_the_square_root():
     inverse = inverse_square_root_coefficients(30)
     assert np.convolve(inverse, square_root_coefficients(30))[:30] == pytest.approx(np.eye(30)[0], abs=1e-15)
     assert np.convolve(inverse, inverse)[:30] == pytest.approx([1.0, -1.0] + [0.0] * 28, abs=1e-15)
-    root = matrix_sensitivity(square_root_coefficients(30), num_steps=30, participation="cyclic", separation=7)
-    found = inverse_sensitivity(inverse, num_steps=30, participation="cyclic", separation=7)
+    root = matrix_sensitivity(square_root_coefficients(30), steps=30, participation="cyclic", separation=7)
+    found = inverse_sensitivity(inverse, steps=30, participation="cyclic", separation=7)
     assert found.upper == pytest.approx(root.upper, rel=1e-12)
 
 
 def test_many_steps():
     """A hundred thousand steps are no matrix of ten billion entries; a geometric strategy has a closed form."""
-    found = inverse_sensitivity([1.0, -0.5], num_steps=100_000, participation="min_separation", separation=10_000)
+    found = inverse_sensitivity([1.0, -0.5], steps=100_000, participation="min_separation", separation=10_000)
     # Ten participations whose columns, 2^-k, overlap by 2^-10000 only.
     assert found.lower == pytest.approx((10 * 4 / 3) ** 0.5, rel=1e-10)
     assert (10 * 4 / 3) ** 0.5 <= found.upper <= (10 * 4 / 3) ** 0.5 * (1 + 1e-9)
@@ -141,21 +141,21 @@ def test_buffers_against_fractions():
         exact = [Fraction(1)] + [
             sum(Fraction(w) * Fraction(t) ** k for t, w in zip(decays, scales, strict=True)) for k in range(7)
         ]
-        coefficients = buffered_coefficients(decays, scales, num_steps=8)
+        coefficients = buffered_coefficients(decays, scales, steps=8)
         assert all(
             c <= Fraction(found) <= c * (1 + Fraction(1, 10**14)) for c, found in zip(exact, coefficients, strict=True)
         )
         for scheme in SCHEMES:
             square = largest_square(toeplitz_columns(exact, 8), patterns(8, **scheme))
-            assert square <= Fraction(matrix_sensitivity(coefficients, num_steps=8, **scheme).upper) ** 2
-    assert buffered_coefficients(0.0, 0.5, num_steps=3).tolist()[2] == 0.0
+            assert square <= Fraction(matrix_sensitivity(coefficients, steps=8, **scheme).upper) ** 2
+    assert buffered_coefficients(0.0, 0.5, steps=3).tolist()[2] == 0.0
 
 
 @pytest.mark.parametrize("scale", [1e162, 1e183, 1e262, 1e300])
 def test_sizes_of_a_large_inverse(scale):
     """The squares of its strategy's entries underflow; the entries are not below those of the strategy all the same."""
     inverse = np.array([0.79306637, 0.23902645, 0.29068427, 0.15396294, -0.19352675]) * scale
-    sizes = strategy_of_inverse(inverse, num_steps=12)
+    sizes = strategy_of_inverse(inverse, steps=12)
     for size, exact in zip(sizes, inverted(inverse, 12), strict=True):
         assert Fraction(float(size)) >= abs(exact)
 
@@ -163,7 +163,7 @@ def test_sizes_of_a_large_inverse(scale):
 @pytest.mark.parametrize(("decays", "scales"), [([0.999], [1.0]), ([0.99, 0.8], [0.5, 0.5])])
 def test_buffers_whose_scales_add_up_to_one(decays, scales):
     """Rounding up makes no coefficient rise: the closed form is taken, for any number of steps."""
-    coefficients = buffered_coefficients(decays, scales, num_steps=100_000)
+    coefficients = buffered_coefficients(decays, scales, steps=100_000)
     assert (np.diff(coefficients) <= 0).all()
-    found = matrix_sensitivity(coefficients, num_steps=100_000, participation="min_separation", separation=20_000)
+    found = matrix_sensitivity(coefficients, steps=100_000, participation="min_separation", separation=20_000)
     assert found.upper == pytest.approx(found.lower, rel=1e-9)

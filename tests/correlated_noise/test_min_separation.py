@@ -23,7 +23,7 @@ SURE = 1 - 1e-9  # confidence of estimates
 @pytest.mark.parametrize(("rate", "noise", "steps"), [(0.01, 1.0, 500), (0.3, 4.0, 20), (1.0, 6.0, 10)])
 def test_without_separation_it_is_dpsgd(rate, noise, steps):
     """Every step is a candidate then, with the rate itself."""
-    found = min_separated_poisson([1.0], num_steps=steps, separation=1, sampling_rate=rate, noise_multiplier=noise)
+    found = min_separated_poisson([1.0], steps=steps, separation=1, sampling_rate=rate, noise_multiplier=noise)
     known = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps)
     for eps in (0.0, 0.5, 3.0):
         assert known.delta_bracket(eps).lower <= found.delta(eps) <= known.delta(eps) * (1 + 1e-9)
@@ -33,17 +33,17 @@ def test_without_separation_it_is_dpsgd(rate, noise, steps):
 
 def test_a_record_that_must_be_in_every_bth_step():
     """At rate 1 it is in the steps 0, b, 2b, ...: a Gaussian release, for the bound and the estimate."""
-    setting = {"strategy": [1.0, 0.5], "num_steps": 9, "separation": 5, "sampling_rate": 1.0, "noise_multiplier": 2.0}
+    setting = {"strategy": [1.0, 0.5], "steps": 9, "separation": 5, "sampling_rate": 1.0, "noise_multiplier": 2.0}
     found = min_separated_poisson(**setting)
     known = hs.Accountant().compose(hs.Gaussian(2.0 / math.sqrt(2.5)))
     assert known.delta_bracket(0.5).lower <= found.delta(0.5) <= known.delta(0.5) * (1 + 1e-9)
-    estimate = estimate_min_separation_delta(**setting, eps=0.5, confidence=SURE, seed=6)
+    estimate = estimate_min_separation_delta(**setting, epsilon=0.5, confidence=SURE, seed=6)
     assert estimate.lower <= known.delta(0.5) <= estimate.upper
 
 
 def test_a_rate_of_zero_leaks_nothing():
     """Nobody is ever in a batch."""
-    found = min_separated_poisson([1.0], num_steps=9, separation=5, sampling_rate=0.0, noise_multiplier=0.1)
+    found = min_separated_poisson([1.0], steps=9, separation=5, sampling_rate=0.0, noise_multiplier=0.1)
     assert found.delta(0.0) == 0.0
     assert found.epsilon(0.0) == 0.0
 
@@ -58,13 +58,13 @@ def test_two_steps_by_quadrature(rate, noise, second, warm_start):
     law = batch_law(2, 2, rate, (1 / (1 + rate), rate / (1 + rate)) if warm_start else (1,))
     column = np.array([[1.0, second], [0.0, 1.0]])
     means = np.array([column[list(taken)].sum(axis=0) for taken in law]) / noise
-    setting = {"num_steps": 2, "separation": 2, "sampling_rate": rate, "noise_multiplier": noise}
+    setting = {"steps": 2, "separation": 2, "sampling_rate": rate, "noise_multiplier": noise}
     setting["warm_start"] = warm_start
     found = min_separated_poisson([1.0, second], **setting)
     epsilons = (0.0, 0.2, 0.6, 2.0)
     for eps, truth in zip(epsilons, mixture_deltas(means, [*law.values()], epsilons, 1200), strict=True):
         assert truth * (1 - 1e-6) <= found.delta(eps)
-        estimate = estimate_min_separation_delta([1.0, second], **setting, eps=eps, confidence=SURE, seed=4)
+        estimate = estimate_min_separation_delta([1.0, second], **setting, epsilon=eps, confidence=SURE, seed=4)
         assert estimate.lower * (1 - 1e-6) <= truth <= estimate.upper * (1 + 1e-6)
 
 
@@ -75,11 +75,11 @@ def test_two_steps_by_quadrature(rate, noise, second, warm_start):
 def test_samples_are_below(bands, separation, rate, noise, warm_start):
     """No estimate's lower end, at a confidence of 1 - 1e-9, is above the bound."""
     c = square_root_coefficients(bands)
-    setting = {"num_steps": 60, "separation": separation, "sampling_rate": rate, "noise_multiplier": noise}
+    setting = {"steps": 60, "separation": separation, "sampling_rate": rate, "noise_multiplier": noise}
     found = min_separated_poisson(c, **setting, warm_start=warm_start)
     for eps in (0.0, 0.3, 1.0):
         estimate = estimate_min_separation_delta(
-            c, **setting, eps=eps, warm_start=warm_start, samples=20_000, confidence=SURE, seed=5
+            c, **setting, epsilon=eps, warm_start=warm_start, samples=20_000, confidence=SURE, seed=5
         )
         assert estimate.lower <= found.delta(eps)
 
@@ -89,18 +89,18 @@ def test_gains_from_the_separation(rate, separation, noise):
     """Far below what holds without sampling, and below conditional composition, which knows of no separation."""
     c, steps = square_root_coefficients(separation), 8 * separation
     found = min_separated_poisson(
-        c, num_steps=steps, separation=separation, sampling_rate=rate, noise_multiplier=noise
+        c, steps=steps, separation=separation, sampling_rate=rate, noise_multiplier=noise
     ).delta(1.0)
     assert found < 0.1 * hs.Accountant().compose(hs.Gaussian(noise / float(np.linalg.norm(c))), 8).delta(1.0)
     assert found < conditional_composition(
-        c, num_steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-7
+        c, steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-7
     ).delta(1.0)
 
 
 def test_epsilon_is_the_inverse_of_delta():
     """To a relative 1e-6, and on the safe side."""
     found = min_separated_poisson(
-        square_root_coefficients(8), num_steps=400, separation=8, sampling_rate=0.02, noise_multiplier=5.0
+        square_root_coefficients(8), steps=400, separation=8, sampling_rate=0.02, noise_multiplier=5.0
     )
     for delta in (0.1, 1e-5, 1e-40):
         eps = found.epsilon(delta)
@@ -113,7 +113,7 @@ def test_a_matrix_counts_by_its_longest_column():
     """A matrix gives what its coefficients give."""
     c = np.array([1.0, 0.5, 0.25])
     matrix = sum(np.diag(np.full(12 - k, each), -k) for k, each in enumerate(c))
-    setting = {"num_steps": 12, "separation": 3, "sampling_rate": 0.1, "noise_multiplier": 2.0}
+    setting = {"steps": 12, "separation": 3, "sampling_rate": 0.1, "noise_multiplier": 2.0}
     assert min_separated_poisson(matrix, **setting).delta(0.4) == pytest.approx(
         min_separated_poisson(c, **setting).delta(0.4), rel=1e-12
     )
@@ -146,9 +146,9 @@ def test_ratio_is_the_mean_over_patterns(
 def test_poisson_samples(rate: float, noise: float) -> None:
     """Without bands and separation it is DP-SGD, whose delta is known."""
     known = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), 20)
-    setting = {"num_steps": 20, "separation": 1, "sampling_rate": rate, "noise_multiplier": noise}
+    setting = {"steps": 20, "separation": 1, "sampling_rate": rate, "noise_multiplier": noise}
     for eps in (0.0, 0.3, 1.0):
-        found = estimate_min_separation_delta([1.0], **setting, eps=eps, samples=50_000, confidence=SURE, seed=3)
+        found = estimate_min_separation_delta([1.0], **setting, epsilon=eps, samples=50_000, confidence=SURE, seed=3)
         assert found.lower <= known.delta(eps) <= found.upper
 
 
@@ -158,11 +158,13 @@ def test_poisson_samples(rate: float, noise: float) -> None:
 def test_certified_bounds_are_above(bands: int, rate: float, noise: float) -> None:
     """What is certified for records that ignore coins is never below what samples say, and more separation leaks less."""
     c = square_root_coefficients(bands)
-    setting = {"num_steps": 60, "sampling_rate": rate, "noise_multiplier": noise}
+    setting = {"steps": 60, "sampling_rate": rate, "noise_multiplier": noise}
     bound = conditional_composition(c, **setting, failure=1e-8)
     for eps in (0.05, 0.4):
         near, far = (
-            estimate_min_separation_delta(c, **setting, separation=b, eps=eps, samples=20_000, confidence=SURE, seed=5)
+            estimate_min_separation_delta(
+                c, **setting, separation=b, epsilon=eps, samples=20_000, confidence=SURE, seed=5
+            )
             for b in (bands, 6 * bands)
         )
         assert far.lower <= near.upper

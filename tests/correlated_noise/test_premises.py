@@ -17,10 +17,10 @@ EPSILONS = (0.0, 0.4)
 RULE = 5e-3  # relative error of the trapezoidal rule, whose integrand has a kink
 
 
-def coins(steps, rate, num_steps=3):
+def coins(steps, rate, length=3):
     """Yield the patterns of a record that throws a coin in each of some steps, with their probabilities."""
     for heads in itertools.product((0, 1), repeat=len(steps)):
-        pattern = [0] * num_steps
+        pattern = [0] * length
         for step, head in zip(steps, heads, strict=True):
             pattern[step] = head
         yield pattern, math.prod(rate if head else 1 - rate for head in heads)
@@ -36,7 +36,7 @@ def ways(strategy, noise):
         found = cn.matrix_sensitivity(strategy, **scheme).mechanism(noise)
         patterns = [[1, 0, 0], [0, 1, 0], [0, 0, 1], *([[1, 0, 1]] if len(scheme) > 1 else [])]
         yield hs.Accountant().compose(found), [[(pattern, 1.0)] for pattern in patterns]
-    cyclic = cn.cyclic_poisson(strategy, num_steps=3, separation=bands, sampling_rate=0.3, noise_multiplier=noise)
+    cyclic = cn.cyclic_poisson(strategy, steps=3, separation=bands, sampling_rate=0.3, noise_multiplier=noise)
     yield hs.Accountant().compose(*cyclic), [list(coins(range(part, 3, bands), 0.3)) for part in range(bands)]
     every = cn.conditional_composition(strategy, sampling_rate=0.3, noise_multiplier=noise, failure=1e-4)
     yield every.accountant(), [list(coins(range(3), 0.3))]
@@ -64,7 +64,7 @@ def test_brackets_hold_what_is_exact(strategy, noise):
 def test_lower_ends_of_the_shortest_column():
     """Nine steps in eight parts: a record is in two, whose columns have the lengths |c| and 1. One bin of DP-SGD stands alone: lower ends."""
     c = cn.square_root_coefficients(8)
-    step, count = cn.cyclic_poisson(c, num_steps=9, separation=8, sampling_rate=0.5, noise_multiplier=1.0)
+    step, count = cn.cyclic_poisson(c, steps=9, separation=8, sampling_rate=0.5, noise_multiplier=1.0)
     columns = hs.Accountant()
     for length in (math.sqrt(float(c @ c)), 1.0):
         columns.compose(hs.PoissonSampled(hs.Gaussian(1.0 / length), 0.5))
@@ -72,22 +72,22 @@ def test_lower_ends_of_the_shortest_column():
     assert found.lower <= expected.upper
     assert found.upper == pytest.approx(expected.upper, rel=1e-9)
     assert found.upper < 6.10142
-    for ledger in cn.balls_in_bins(c, num_steps=200, bins=20, noise_multiplier=6.0).ledgers:
+    for ledger in cn.balls_in_bins(c, steps=200, bins=20, noise_multiplier=6.0).ledgers:
         assert ledger.epsilon_bracket(1e-6).lower == 0.0
 
 
 def results():
     """Yield every result of the room that promises something, with words that its statement must hold."""
     c = cn.square_root_coefficients(4)
-    fixed = cn.matrix_sensitivity(c, num_steps=40, participation="min_separation", separation=10, max_participations=3)
+    fixed = cn.matrix_sensitivity(c, steps=40, participation="min_separation", separation=10, max_participations=3)
     yield hs.Accountant().compose(fixed.mechanism(6.0)), ("zero-out", "at least 10 apart, 3 of them at most")
     tree = cn.tree_sensitivity(30, participation="cyclic", separation=10)
     yield hs.Accountant("replace").compose(tree.mechanism(9.0)), ("zero-out", "equal modulo 10")
-    cyclic = {"num_steps": 41, "separation": 4, "sampling_rate": 0.1, "noise_multiplier": 2.0}
+    cyclic = {"steps": 41, "separation": 4, "sampling_rate": 0.1, "noise_multiplier": 2.0}
     yield hs.Accountant().compose(*cn.cyclic_poisson(c, **cyclic)), ("one of 4 in turn", "probability 0.1")
     bounded = cn.cyclic_truncated_poisson(c, **cyclic, part_size=50, max_batch_size=9, zeroed_out=True)
     yield hs.Accountant().compose(*bounded), ("zero-out", "uniform subset")
-    steps = {"num_steps": 40, "noise_multiplier": 6.0}
+    steps = {"steps": 40, "noise_multiplier": 6.0}
     yield (
         cn.conditional_composition(c, **steps, sampling_rate=0.02, failure=1e-7),
         ("at most 1e-07", "every δ includes"),
@@ -120,7 +120,7 @@ def test_statements(result, words):
 
 def test_failure_is_in_every_answer():
     """Delta at any epsilon is at least the failure; epsilon, trade-off and explanation have it too."""
-    found = cn.conditional_composition([1.0, 0.5], num_steps=20, sampling_rate=0.05, noise_multiplier=5.0, failure=1e-3)
+    found = cn.conditional_composition([1.0, 0.5], steps=20, sampling_rate=0.05, noise_multiplier=5.0, failure=1e-3)
     alone = hs.Accountant().compose(hs.Composed(found.steps))
     assert found.epsilon(2e-3) == pytest.approx(alone.epsilon(1e-3), rel=1e-9)
     for ledger in (found.accountant(), hs.Accountant().compose(found.mechanism).compose(hs.Gaussian(50.0))):

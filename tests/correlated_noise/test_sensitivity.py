@@ -100,7 +100,7 @@ def test_matrix_against_all_patterns(scheme, signs):
 def test_toeplitz_against_all_patterns(scheme, coefficients, exact):
     """The bracket from coefficients holds the truth, closes where it says so, and is no narrower than the matrix's."""
     for num_steps in (3, 9):
-        found = matrix_sensitivity(coefficients, num_steps=num_steps, **scheme)
+        found = matrix_sensitivity(coefficients, steps=num_steps, **scheme)
         strategy = toeplitz(coefficients, num_steps)
         truth = brute(strategy, patterns(num_steps, **scheme))
         assert found.lower <= truth * (1 + ROUNDING)
@@ -193,7 +193,7 @@ def test_rounding():
         exact = [Fraction(c) for c in coefficients]
         columns = range(0, num_steps, num_steps // 3)
         square = sum(sum(exact[row - step] for step in columns if step <= row) ** 2 for row in range(num_steps))
-        for form in ({"num_steps": num_steps}, {}):
+        for form in ({"steps": num_steps}, {}):
             strategy = coefficients if form else toeplitz(coefficients, num_steps)
             for participation in ("cyclic", "min_separation"):
                 found = matrix_sensitivity(strategy, participation=participation, separation=num_steps // 3, **form)
@@ -205,7 +205,7 @@ def test_scale():
     strategy = np.tril(np.ones((5, 5)))
     one = matrix_sensitivity(strategy, participation="cyclic", separation=2)
     for scale in (1e-300, 1e-200, 1e200, 1e300):
-        for form in ({"strategy": scale * strategy}, {"strategy": [scale] * 5, "num_steps": 5}):
+        for form in ({"strategy": scale * strategy}, {"strategy": [scale] * 5, "steps": 5}):
             found = matrix_sensitivity(**form, participation="cyclic", separation=2)
             assert found.upper == pytest.approx(one.upper * scale, rel=1e-12)
             assert found.lower == pytest.approx(one.lower * scale, rel=1e-12)
@@ -221,10 +221,10 @@ def test_independent_noise_is_dp_sgd():
     """The identity has the sensitivity of its participations; with one part cyclic sampling is DP-SGD."""
     for most in (1, 3, 10):
         found = matrix_sensitivity(
-            [1.0], num_steps=10, participation="min_separation", separation=1, max_participations=most
+            [1.0], steps=10, participation="min_separation", separation=1, max_participations=most
         )
         assert found.upper == pytest.approx(math.sqrt(most), rel=1e-12)
-    step, count = cyclic_poisson([1.0], num_steps=10, separation=1, sampling_rate=0.1, noise_multiplier=2.0)
+    step, count = cyclic_poisson([1.0], steps=10, separation=1, sampling_rate=0.1, noise_multiplier=2.0)
     assert (step.mechanism.sampling_rate, count) == (0.1, 10)
     assert step.mechanism.mechanism.noise_multiplier == pytest.approx(2.0, rel=1e-12)
     assert step.premises().attained
@@ -234,7 +234,7 @@ def test_cyclic_poisson_against_all_draws():
     """Delta of a banded mechanism, from its mixture over all draws in all rows at once, by simulation."""
     rng, rate, noise, eps = np.random.default_rng(2), 0.3, 0.8, 0.7
     strategy = toeplitz([0.8, -0.6], 6)  # columns of norm 1, but the last
-    step, count = cyclic_poisson(strategy, num_steps=6, separation=2, sampling_rate=rate, noise_multiplier=noise)
+    step, count = cyclic_poisson(strategy, steps=6, separation=2, sampling_rate=rate, noise_multiplier=noise)
     assert (count, step.mechanism.sampling_rate) == (3, rate)
     draws = np.array(list(itertools.product((0, 1), repeat=3)))
     weights = np.prod(np.where(draws, rate, 1 - rate), axis=1)
@@ -257,7 +257,7 @@ def test_cyclic_poisson_against_all_draws():
 def test_columns_of_other_norms():
     """The longest columns of any part dominate, one by one; those of the part whose squares add up to most are attained."""
     strategy = np.diag([1.0, 3.0, 2.0, 1.0, 1.0])
-    step, count = cyclic_poisson(strategy, num_steps=5, separation=2, sampling_rate=0.5, noise_multiplier=6.0)
+    step, count = cyclic_poisson(strategy, steps=5, separation=2, sampling_rate=0.5, noise_multiplier=6.0)
     assert count == 1
     for mechanism, lengths in ((step.mechanism, (3.0, 1.0, 1.0)), (step.attained, (3.0, 1.0))):
         sampled = [part.mechanism.noise_multiplier for part, times in mechanism.steps for _ in range(times)]
@@ -267,7 +267,7 @@ def test_columns_of_other_norms():
 @pytest.mark.parametrize("noise", [1e20, 1e160, 1e308])
 def test_noise_beyond_all_entries(noise):
     """A strategy that is nothing beside the noise has a step all the same, which leaks next to nothing; so has its lower end."""
-    setting = {"num_steps": 4, "separation": 3, "sampling_rate": 0.5, "noise_multiplier": noise}
+    setting = {"steps": 4, "separation": 3, "sampling_rate": 0.5, "noise_multiplier": noise}
     for strategy in ([1e-300, 5e-324], [1.0, 1e-300], [5e-324]):
         bracket = hs.Accountant().compose(*cyclic_poisson(strategy, **setting)).delta_bracket(0.0)
         assert 0.0 <= bracket.lower <= bracket.upper <= 1e-19
@@ -293,7 +293,7 @@ def test_participants_are_checked(scheme):
 def test_many_steps():
     """A band of a hundred over a hundred thousand steps is no work; nor is a tree over a million."""
     found = matrix_sensitivity(
-        square_root_coefficients(100), num_steps=10**5, participation="min_separation", separation=100
+        square_root_coefficients(100), steps=10**5, participation="min_separation", separation=100
     )
     whole = np.linalg.norm(square_root_coefficients(100))
     assert found.upper == pytest.approx(math.sqrt(1000) * whole, rel=1e-9)

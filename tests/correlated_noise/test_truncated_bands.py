@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick.correlated_noise import cyclic_poisson, cyclic_truncated_poisson
 
 GRID = np.linspace(-40.0, 40.0, 40_001)
-TWO_STEPS = {"num_steps": 2, "separation": 2}
+TWO_STEPS = {"steps": 2, "separation": 2}
 
 
 def sums(others: int, rate: float, largest: int, *, with_record: bool) -> dict[int, float]:
@@ -63,7 +63,7 @@ def test_against_every_draw(others: int, largest: int, noise: float) -> None:
 
 def test_nothing_to_truncate() -> None:
     """Where a batch may have every record of its part, it is a Poisson sample."""
-    common = {"num_steps": 7, "separation": 3, "sampling_rate": 0.2, "noise_multiplier": 2.0}
+    common = {"steps": 7, "separation": 3, "sampling_rate": 0.2, "noise_multiplier": 2.0}
     whole, count = cyclic_poisson([1.0, 0.6, 0.2], **common)
     step, same = cyclic_truncated_poisson([1.0, 0.6, 0.2], **common, part_size=9, max_batch_size=9)
     assert count == same

@@ -82,10 +82,10 @@ ldp_epsilon_for_leakage([0.0, math.sqrt(LOG_2)]) -> (0.0, math.inf)
 sampled_update_mean(1, [1, 2, 3], 0.2, noise=0.1) -> -0.1
 sampled_update_mean(0, GRADIENTS, 0.3) -> (0, -1.05)
 sampled_update_variance([1, 2, 3], 0.2) -> 2.24
-sampled_update_variance([1, 2, 3], 0.2, num_rounds=4) -> 0.56
+sampled_update_variance([1, 2, 3], 0.2, rounds=4) -> 0.56
 sampled_update_variance(GRADIENTS, 0.3) -> 2.3625
-sampled_update_variance(GRADIENTS, 0.3, num_rounds=4) -> 0.590625
-sampled_update_variance(GRADIENTS, 0.3, num_rounds=10) -> 0.23625
+sampled_update_variance(GRADIENTS, 0.3, rounds=4) -> 0.590625
+sampled_update_variance(GRADIENTS, 0.3, rounds=10) -> 0.23625
 batch_mean_gradient_variance(GRADIENTS, 0.3) -> (1.36889311094, 0.501579155152, 0.2401)
 batch_mean_gradient_variance([1.0] * 50, 0.1).factor -> 0.232437275387
 normalised_gradient_variance(GRADIENTS, 0.3) -> 1.640625
@@ -137,7 +137,7 @@ max_near_optimal_gap([0.0, 1.0], [1.0], 0.5) -> as long as deficits
 min_distortion_for_budget(0.8, 0.1, 0.1) -> InfeasibleBudgetError
 min_distortion_for_budget(0.3, 0.1, 0.0) -> InfeasibleBudgetError
 max_near_optimal_gap([0, 0.1, 0.5], [0.1, 0.2, 0.7], 0.1) -> InfeasibleBudgetError
-sampled_update_variance(GRADIENTS, 0.3, num_rounds=2.0) -> TypeError
+sampled_update_variance(GRADIENTS, 0.3, rounds=2.0) -> TypeError
 distort_parameters([0.0], 0.1, 7) -> TypeError
 """
 

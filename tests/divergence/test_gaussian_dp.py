@@ -114,7 +114,7 @@ def test_monotone_in_mu(x: float, y: float, eps: float, delta: float) -> None:
 
 
 FUNCTIONS = {
-    "gdp_delta": (hs.gdp_delta, {"mu": 1.0, "eps": 1.0}),
+    "gdp_delta": (hs.gdp_delta, {"mu": 1.0, "epsilon": 1.0}),
     "gdp_epsilon": (hs.gdp_epsilon, {"mu": 1.0, "delta": 1e-5}),
     "gdp_trade_off": (hs.gdp_trade_off, {"mu": 1.0, "fpr": 0.1}),
     "gdp_rdp": (hs.gdp_rdp, {"mu": 1.0, "order": 2.0}),
@@ -154,7 +154,7 @@ def test_advantage_to_the_last_digits() -> None:
     ("function", "cells", "message", "bad"),
     [
         (hs.gdp_delta, ([1.0, -1.0, 2.0], [np.nan, 1.0, 0.1]), r"mu\[1\] must be non-negative, not -1.0", [1, 1, 0]),
-        (hs.gdp_delta, (1.0, [1.0, np.nan]), r"eps\[1\] must", [0, 1]),
+        (hs.gdp_delta, (1.0, [1.0, np.nan]), r"epsilon\[1\] must", [0, 1]),
         (hs.gdp_epsilon, ([1.0, 2.0], 1.5), "delta must lie in", [1, 1]),
         (hs.gdp_epsilon, ([[1.0], [np.nan]], [0.1, -0.1]), r"mu\[1, 0\] must", [[0, 1], [1, 1]]),
         (hs.gdp_trade_off, ([1.0, 1.0], [0.5, 1.5]), r"fpr\[1\] must lie in", [0, 1]),

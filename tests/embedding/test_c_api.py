@@ -131,10 +131,10 @@ def test_shuffled_batches(library, noise, batches, epochs):
     setting = {"noise_multiplier": noise, "num_batches": batches, "epochs": epochs}
     for eps in (0.0, 0.5, 3.0, math.inf):
         assert library.hs_shuffled_batches_delta(noise, batches, epochs, eps, ctypes.byref(out)) == 0
-        assert (out.lower, out.upper) == hs.shuffled_batches_delta(eps, **setting)[:2]
+        assert (out.lower, out.upper) == hs.shuffled_batches_delta_bracket(eps, **setting)[:2]
     for delta in (0.0, 1e-9, 1e-5, 0.2):
         assert library.hs_shuffled_batches_epsilon(noise, batches, epochs, delta, ctypes.byref(out)) == 0
-        assert (out.lower, out.upper) == hs.shuffled_batches_epsilon(delta, **setting)[:2]
+        assert (out.lower, out.upper) == hs.shuffled_batches_epsilon_bracket(delta, **setting)[:2]
 
 
 @pytest.mark.parametrize(
@@ -144,15 +144,15 @@ def test_shuffled_batches(library, noise, batches, epochs):
         (("shuffled_batches_delta", 1.0, 2.5, 1, 1.0), "num_batches must be an integer in [1, 1000000], not 2.5"),
         (("shuffled_batches_epsilon", 1.0, 2e6, 1, 0.1), "num_batches must be an integer in [1, 1000000], not 2e+06"),
         (("shuffled_batches_epsilon", 1.0, 2, 0, 0.1), "epochs must be an integer in [1, 2^53], not 0"),
-        (("shuffled_batches_delta", 1.0, 2, 1, -1.0), "eps must be non-negative, not -1"),
-        (("shuffled_batches_delta", 1.0, 2, 1, math.nan), "eps must be non-negative, not nan"),
+        (("shuffled_batches_delta", 1.0, 2, 1, -1.0), "epsilon must be non-negative, not -1"),
+        (("shuffled_batches_delta", 1.0, 2, 1, math.nan), "epsilon must be non-negative, not nan"),
         (("shuffled_batches_epsilon", 1.0, 2, 1, 1.0), "delta must lie in [0, 1), not 1"),
         (("dpsgd_epsilon", 0.0, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not 0"),
         (("dpsgd_epsilon", math.nan, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not nan"),
         (("dpsgd_epsilon", 1.0, 1.5, 1, 1e-5), "sampling_rate must lie in [0, 1], not 1.5"),
         (("dpsgd_epsilon", 1.0, 0.1, 1.5, 1e-5), "steps must be an integer in [1, 2^53], not 1.5"),
         (("dpsgd_epsilon", 1.0, 0.1, 1, 1.0), "delta must lie in [0, 1), not 1"),
-        (("dpsgd_delta", 1.0, 0.1, 1, -1.0), "eps must be non-negative, not -1"),
+        (("dpsgd_delta", 1.0, 0.1, 1, -1.0), "epsilon must be non-negative, not -1"),
     ],
 )
 def test_refused_numbers(library, call, message):
@@ -211,7 +211,7 @@ def test_threads(library):
     with ThreadPoolExecutor(4) as pool:
         for k, (found, message) in enumerate(pool.map(work, range(8))):
             assert found == alone
-            assert message == f"eps must be non-negative, not -{k + 1}"
+            assert message == f"epsilon must be non-negative, not -{k + 1}"
 
 
 @pytest.mark.skipif(

@@ -113,7 +113,7 @@ DESCENT = [1.0, 20, 40, 0.5, 2.0, 1.0, 0.5, 0.0, 1.0]
         ("fedavg_gdp", 7, 0.0, "learning_rate must be positive and finite, not 0"),
         ("fedavg_gdp", 8, 0.0, "diameter must be positive, not 0"),
         ("fedavg_gdp", 8, math.nan, "diameter must be positive, not nan"),
-        ("pnsgd_gaussian", 0, -1.0, "eps must be non-negative, not -1"),
+        ("pnsgd_gaussian", 0, -1.0, "epsilon must be non-negative, not -1"),
         ("pnsgd_gaussian", 1, 0.0, r"index must be an integer in \[1, 2\^53\], not 0"),
         ("pnsgd_gaussian", 1, 41.0, r"index must lie in \[1, num_records\], not 41"),
         ("pnsgd_gaussian", 2, 1.5, r"num_records must be an integer in \[1, 2\^53\], not 1.5"),

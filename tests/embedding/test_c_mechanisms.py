@@ -25,15 +25,15 @@ CONSTRUCTORS = {
     hs.ApproximateDP: lambda m: ("approximate_dp", m.epsilon, m.delta),
     hs.Composed: lambda m: ("composed", [part for part, _ in m.steps], [count for _, count in m.steps], len(m.steps)),
     hs.Discrete: lambda m: ("discrete", m.p, m.q, len(m.p)),
-    hs.DiscreteGaussian: lambda m: ("discrete_gaussian", m.sigma, m.sensitivity),
-    hs.DiscreteLaplace: lambda m: ("discrete_laplace", m.parameter, m.sensitivity),
+    hs.DiscreteGaussian: lambda m: ("discrete_gaussian", m.noise_std, m.sensitivity),
+    hs.DiscreteLaplace: lambda m: ("discrete_laplace", m.inverse_scale, m.sensitivity),
     hs.DiscretePairs: lambda m: (
         *("discrete_pairs", m.remove.p, m.remove.q, len(m.remove.p)),
         *(m.add.p, m.add.q, len(m.add.p)),
     ),
     hs.ExponentialMechanism: lambda m: ("exponential", m.epsilon),
     hs.FixedSizeSampled: lambda m: (
-        *("fixed_size_sampled", m.mechanism, m.dataset_size, m.batch_size),
+        *("fixed_size_sampled", m.mechanism, m.num_records, m.batch_size),
         m.replacement,
     ),
     hs.Gaussian: lambda m: ("gaussian", m.noise_multiplier),
@@ -47,12 +47,12 @@ CONSTRUCTORS = {
     hs.PoissonSampled: lambda m: ("poisson_sampled", m.mechanism, m.sampling_rate),
     hs.RandomAllocation: lambda m: (
         *(("random_allocation", GAUSSIAN.noise_multiplier) if m.mechanism == GAUSSIAN else ("allocated", m.mechanism)),
-        *(m.num_steps, m.num_selected),
+        *(m.steps, m.num_selected),
     ),
-    hs.RandomizedResponse: lambda m: ("randomized_response", m.noise_parameter, m.num_buckets),
+    hs.RandomizedResponse: lambda m: ("randomized_response", m.noise_probability, m.num_buckets),
     hs.Shuffled: lambda m: ("shuffled", m.epsilon0, m.num_users, m.randomizer == "randomized_response"),
     hs.TruncatedPoissonSampled: lambda m: (
-        *("truncated_poisson" + "_zeroed_out" * m.zeroed_out, m.mechanism.noise_multiplier, m.dataset_size),
+        *("truncated_poisson" + "_zeroed_out" * m.zeroed_out, m.mechanism.noise_multiplier, m.num_records),
         *(m.sampling_rate, m.max_batch_size),
     ),
 }
@@ -205,7 +205,7 @@ REFUSED = r"""
 make("gaussian", 0.0) -> noise_multiplier must be positive and finite, not 0
 make("gaussian", 5e-309) -> noise_multiplier must be above 2\^-1024
 make("laplace", math.nan) -> noise_multiplier must be positive and finite, not nan
-make("discrete_gaussian", 1e6, 1.0) -> sigma must lie in \[0\.001, 100000\], not 1e\+06
+make("discrete_gaussian", 1e6, 1.0) -> noise_std must lie in \[0\.001, 100000\], not 1e\+06
 make("discrete_gaussian", 1.0, 0.5) -> sensitivity must be an integer in \[1, 1000000000\], not 0\.5
 make("discrete_laplace", 1.0, 1e5) -> sensitivity must be an integer in \[1, 10000\], not 1e\+05
 make("discrete_laplace", 100.25, 4.0) -> parameter times sensitivity must be at most 300, not 401
@@ -237,7 +237,7 @@ make("composed", [GAUSSIAN], [0.5], 1) -> counts must be an integer in \[1, 2\^5
 make("composed", (ctypes.c_void_p * 0)(), [], 0) -> steps must not be empty
 make("poisson_sampled", GAUSSIAN, -0.1) -> sampling_rate must lie in \[0, 1\], not -0\.1
 make("poisson_sampled", hs.FixedSizeSampled(GAUSSIAN, 10, 2, replacement=False), 0.1) -> mechanism must not need a fixed number of records
-make("fixed_size_sampled", GAUSSIAN, 10.0, 11.0, 0) -> batch_size must be at most dataset_size
+make("fixed_size_sampled", GAUSSIAN, 10.0, 11.0, 0) -> batch_size must be at most num_records
 make("fixed_size_sampled", GAUSSIAN, 10.0, 2.0, 2) -> replacement must be 0 or 1, not 2
 make("fixed_size_sampled", hs.Shuffled(1.0, 20), 100.0, 10.0, 0) -> batch_size must be at least the num_users
 """

@@ -32,26 +32,26 @@ def without(name: str) -> dict[str, float]:
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "gdp_delta": (hs.gdp_delta, {"mu": 1.0, "eps": 1.0}),
+    "gdp_delta": (hs.gdp_delta, {"mu": 1.0, "epsilon": 1.0}),
     "gdp_epsilon": (hs.gdp_epsilon, {"mu": 1.0, "delta": 1e-5}),
     "gdp_trade_off": (hs.gdp_trade_off, {"mu": 1.0, "fpr": 0.1}),
     "gdp_rdp": (hs.gdp_rdp, {"mu": 1.0, "order": 2.0}),
     "fedavg_gdp": (federated.fedavg_gdp, FEDERATION),
     "fedavg_gdp, cyclic": (federated.fedavg_gdp, FEDERATION | {"schedule": "cyclic"}),
     "fedavg_gdp, diameter": (federated.fedavg_gdp, FEDERATION | {"diameter": 0.3}),
-    "fedavg_delta": (federated.fedavg_delta, {"eps": 0.5} | FEDERATION),
-    "fedavg_delta, stagewise": (federated.fedavg_delta, {"eps": 0.5} | FEDERATION | {"schedule": "stagewise"}),
+    "fedavg_delta": (federated.fedavg_delta, {"epsilon": 0.5} | FEDERATION),
+    "fedavg_delta, stagewise": (federated.fedavg_delta, {"epsilon": 0.5} | FEDERATION | {"schedule": "stagewise"}),
     "fedavg_epsilon": (federated.fedavg_epsilon, {"delta": 1e-5} | FEDERATION),
     "fedprox_gdp": (federated.fedprox_gdp, FEDERATION | {"prox": 2.0}),
-    "fedprox_delta": (federated.fedprox_delta, {"eps": 0.5} | FEDERATION | {"prox": 2.0}),
+    "fedprox_delta": (federated.fedprox_delta, {"epsilon": 0.5} | FEDERATION | {"prox": 2.0}),
     "fedprox_epsilon": (federated.fedprox_epsilon, {"delta": 1e-5} | FEDERATION | {"prox": 2.0, "diameter": 0.1}),
-    "pnsgd_gaussian": (last_iterate.pnsgd_gaussian, {"eps": 0.5, "noise_std": 2.0} | DESCENT),
-    "pnsgd_laplace": (last_iterate.pnsgd_laplace, {"eps": 0.2, "noise_scale": 2.0} | DESCENT),
-    "pnsgd_rdp": (last_iterate.pnsgd_rdp, {"eps": 0.5, "noise_std": 2.0} | without("diameter")),
-    "pnsgd_random_stop": (last_iterate.pnsgd_gaussian_random_stop, {"eps": 0.5, "noise_std": 2.0} | without("index")),
-    "trusted_aggregator": (federated.trusted_aggregator, {"eps": 0.5, **AGGREGATOR, "loss": "convex"}),
+    "pnsgd_gaussian": (last_iterate.pnsgd_gaussian, {"epsilon": 0.5, "noise_std": 2.0} | DESCENT),
+    "pnsgd_laplace": (last_iterate.pnsgd_laplace, {"epsilon": 0.2, "noise_scale": 2.0} | DESCENT),
+    "pnsgd_rdp": (last_iterate.pnsgd_rdp, {"epsilon": 0.5, "noise_std": 2.0} | without("diameter")),
+    "pnsgd_random_stop": (last_iterate.pnsgd_gaussian_random_stop, {"epsilon": 0.5, "noise_std": 2.0} | without("index")),
+    "trusted_aggregator": (federated.trusted_aggregator, {"epsilon": 0.5, **AGGREGATOR, "loss": "convex"}),
     "trusted_aggregator_random_stop": (
-        federated.trusted_aggregator_random_stop, {"eps": 0.5, **AGGREGATOR, "loss": "nonconvex", "suffix": 0.4},
+        federated.trusted_aggregator_random_stop, {"epsilon": 0.5, **AGGREGATOR, "loss": "nonconvex", "suffix": 0.4},
     ),
 }  # fmt: skip
 WHOLE = ("rounds", "local_steps", "num_clients", "num_users", "batch_size", "index", "num_records")
@@ -132,7 +132,15 @@ def test_axes(name: str) -> None:
             assert call(name, cell) == table[i, j]
 
 
-INFINITE = ("delta", "suffix", "diameter", "eps", "mu", "fpr", "order")  # for which infinity is legal, or is not tried
+INFINITE = (
+    "delta",
+    "suffix",
+    "diameter",
+    "epsilon",
+    "mu",
+    "fpr",
+    "order",
+)  # for which infinity is legal, or is not tried
 BEYOND = {  # what only some functions refuse
     "pnsgd": {"index": [90.0], "learning_rate": [7.0], "smoothness": [0.04], "strong_convexity": [0.6], "diameter": [np.inf]},
     "fedprox": {"learning_rate": [1.1], "prox": [0.4]},
@@ -142,7 +150,7 @@ BEYOND = {  # what only some functions refuse
 
 def bad_values(name: str, key: str) -> list[float]:
     """Return what a function refuses of an argument; a negative eps is that of a Gaussian curve. project/test_arguments has more."""
-    found = [np.nan, *([] if (name, key) == ("gdp_delta", "eps") else [-1.0]), *([1.5] if key in WHOLE else [])]
+    found = [np.nan, *([] if (name, key) == ("gdp_delta", "epsilon") else [-1.0]), *([1.5] if key in WHOLE else [])]
     found += [0.0] * (key in (*WHOLE, *PER_ROUND, "clip_norm", "prox", "noise_scale", "diameter", "suffix"))
     found += [1.1] * (key in ("delta", "suffix"))
     return found + [np.inf] * (key not in INFINITE) + BEYOND.get(name.split("_", maxsplit=1)[0], {}).get(key, [])

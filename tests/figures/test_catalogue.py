@@ -107,14 +107,14 @@ def test_without_matplotlib_the_data_remain(
 def test_csv_is_the_table(tmp_path: Path) -> None:
     """The file has the units in its first line and gives every number back as it was; what is no number is an empty cell."""
     curves = [
-        {"curve": "a", "eps": np.array([0.1, 1 / 3]), "delta": [1e-300, np.nan]},
-        {"curve": "b", "eps": 2.0, "delta": 1},
+        {"curve": "a", "epsilon": np.array([0.1, 1 / 3]), "delta": [1e-300, np.nan]},
+        {"curve": "b", "epsilon": 2.0, "delta": 1},
     ]
-    table = stacked("two curves", {"eps": "nats"}, curves)
+    table = stacked("two curves", {"epsilon": "nats"}, curves)
     table.to_csv(tmp_path / "table.csv")
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    assert header == ["curve", "eps [nats]", "delta"]
+    assert header == ["curve", "epsilon [nats]", "delta"]
     assert rows == [["a", "0.1", "1e-300"], ["a", repr(1 / 3), ""], ["b", "2.0", "1.0"]]
     assert [name for name, _ in table.groups("curve")] == ["a", "b"]
-    assert table.where(curve="a", eps=0.1)["delta"].tolist() == [1e-300]
+    assert table.where(curve="a", epsilon=0.1)["delta"].tolist() == [1e-300]

@@ -25,8 +25,8 @@ def digits():
 
 def some(rows: figures.Table) -> list[tuple[float, ...]]:
     """Return a few rows of a curve, its ends among them."""
-    chosen = np.unique(np.linspace(0, len(rows["eps"]) - 1, POINTS).round().astype(int))
-    return [(float(rows["eps"][i]), float(rows["delta"][i])) for i in chosen]
+    chosen = np.unique(np.linspace(0, len(rows["epsilon"]) - 1, POINTS).round().astype(int))
+    return [(float(rows["epsilon"][i]), float(rows["delta"][i])) for i in chosen]
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_rates() -> None:
     """Figure 3 of 003: MB-SGD's theorems written out, at every epsilon; utility/test_risk_rates has the other algorithms."""
     table = figures.find("003/3").table()
     n, silos, d, diameter, mu, log = 10_000, 25, 10, 2.0, 0.1, np.log(1e5)
-    eps = np.unique(table["eps"])
+    eps = np.unique(table["epsilon"])
     private, reach = np.sqrt(d * log) / (eps * n * np.sqrt(silos)), np.sqrt(d) / (eps * n * np.sqrt(silos))
     statistical, curved = diameter / np.sqrt(n * silos), 1 / (mu * n * silos)
     for losses, upper, lower in (

@@ -53,7 +53,7 @@ def test_silos_are_what_they_say() -> None:
 
 
 def test_batches_are_the_papers() -> None:
-    """K is n sqrt(eps)/(2 sqrt(R)), rounded, and at least 1."""
+    """K is n sqrt(epsilon)/(2 sqrt(R)), rounded, and at least 1."""
     study = isrl_experiments.digit_pairs()
     cells = [isrl_experiments.Cell(study, 25, 25, 1238, eps, True) for eps in study.budgets]
     assert [cell.batch for cell in cells] == [
@@ -102,7 +102,7 @@ def test_experiments_of_silos(number: int, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(isrl_experiments, "REPEATS", effort.at_night(2, by_day=1))
     table = figures.find(f"003/{number}").table(runs=1)
     drawn_figures.check(f"003/{number}", table)
-    columns = ("panel", "algorithm", "eps", "split", "error", "batch_size", "training_error", "test_error")
+    columns = ("panel", "algorithm", "epsilon", "split", "error", "batch_size", "training_error", "test_error")
     assert tuple(table.columns) == columns
     assert len({panel for panel, _ in table.groups("panel")}) == len(isrl_experiments.PANELS[number])
     for _, rows in table.groups("panel"):

@@ -16,7 +16,7 @@ from hockeystick.figures import hidden_states
     ("name", "panel", "curves"),
     [
         ("002/once", "noise_std", ("Theorem 4, published", "nonlinear", "shifted", "hybrid")),
-        ("002/every-round", "eps", ("composition", "shifted", "joint")),
+        ("002/every-round", "epsilon", ("composition", "shifted", "joint")),
     ],
 )
 def test_bounds_are_above_the_truth(name: str, panel: str, curves: tuple[str, ...]) -> None:
@@ -29,7 +29,7 @@ def test_bounds_are_above_the_truth(name: str, panel: str, curves: tuple[str, ..
 
 
 def test_regions() -> None:
-    """Each cell has one of the bounds, delta falls as eps grows, and one round has only what it leaks itself."""
+    """Each cell has one of the bounds, delta falls as epsilon grows, and one round has only what it leaks itself."""
     table = figures.find("002/once-regions").table()
     for _, rows in table.groups("diameter"):
         delta = rows["delta"].reshape(300, 61)

@@ -54,7 +54,7 @@ class Instance:
         """Return the certified delta if the record takes part in some of the steps, and the other one in the rest."""
         other = self.other if other is None else other
         given = {
-            "eps": EPS,
+            "epsilon": EPS,
             "gradient_map": self.kind,
             "record": np.where(uses, self.record, other),
             "neighbour": np.where(uses, self.neighbour, other),
@@ -100,7 +100,7 @@ def test_one_participation() -> None:
         gaussian = x.noise_name == "noise_std"
         best = last_iterate.best(eps, index=index, num_records=rounds, **x.process, one_dimensional=gaussian)
         uses = [t + 1 == index for t in range(rounds)]
-        exact = x.chain(uses, other=x.record if k % 4 < 2 else None, eps=eps, tolerance=1.0)
+        exact = x.chain(uses, other=x.record if k % 4 < 2 else None, epsilon=eps, tolerance=1.0)
         compare(best, exact.lower, 0.0, tightest, least=1e-11)
     # some instance meets each bound closely: none of the comparisons above was empty
     assert all(ratio < 1.05 for ratio in tightest.values()), tightest
@@ -115,7 +115,7 @@ def test_every_round_with_schedules() -> None:
         rounds, eps = int(rng.integers(1, 7)), np.array([0.0, 0.3, 1.0, 3.0])
         rates, noises = x.rate * rng.uniform(0.3, 1, rounds), x.noise * rng.uniform(0.7, 1.5, rounds)
         schedule = {"learning_rate": rates, "noise_std": noises, "noise_scale": None}
-        exact = x.chain([True] * rounds, eps=eps, tolerance=1.0, **schedule)
+        exact = x.chain([True] * rounds, epsilon=eps, tolerance=1.0, **schedule)
         rho = np.maximum(abs(1 - rates * x.beta), abs(1 - rates * x.rho))
         deviation = rates * noises
         # in deviations of each round's noise; what a round inherits is measured in those of the round before

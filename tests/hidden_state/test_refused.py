@@ -23,7 +23,7 @@ NAMES = {
     "SHIFTS": {"rho": 1.0, "gamma": 1.0, "rounds": 3},
     "STEPS": {"order": 2.0, "distance": 1.0, "noise_std": 1.0, "steps": 3},
     "ONCE": {"index": 20, "num_records": 25, "learning_rate": 0.5, "noise_std": 1.0, "lipschitz": 1.0, "smoothness": 0.5, "diameter": 1.5},
-    "OFTEN": {"eps": 1.0, "index": 1, "period": 2, "rounds": 10, "learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0},
+    "OFTEN": {"epsilon": 1.0, "index": 1, "period": 2, "rounds": 10, "learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0},
     "RANDOM": {"rounds": 10, "learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.25, "smoothness": 0.5, "diameter": 2.0},
     "USERS": {"num_users": 120, "batch_size": 10, "learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0, "loss": "convex"},
 }  # fmt: skip

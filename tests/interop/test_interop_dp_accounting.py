@@ -245,10 +245,10 @@ def test_events_are_known_by_name_and_fields():
         (dp.PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(0.5, 0.0)), SPECIAL, "only in a sum"),
         (dp.SampledWithoutReplacementDpEvent(10, 10, GAUSSIAN), ADD, "does not exist where one is missing"),
         (dp.SampledWithoutReplacementDpEvent(10, 5, GAUSSIAN), SPECIAL, "takes a place in it"),
-        (dp.SampledWithoutReplacementDpEvent(10, 11, GAUSSIAN), REPLACE, "batch_size must be at most dataset_size"),
+        (dp.SampledWithoutReplacementDpEvent(10, 11, GAUSSIAN), REPLACE, "batch_size must be at most num_records"),
         (dp.SampledWithReplacementDpEvent(10, 5, GAUSSIAN), SPECIAL, "takes a place in it"),
         (dp.SingleEpochTreeAggregationDpEvent(2.0, [4]), ADD, "would move the others"),
-        (dp.SingleEpochTreeAggregationDpEvent(2.0, [-4]), SPECIAL, "num_steps must be an integer"),
+        (dp.SingleEpochTreeAggregationDpEvent(2.0, [-4]), SPECIAL, "steps must be an integer"),
         (dp.RandomizedResponseDpEvent(0.5, 2), ADD, "replaced, not added or removed"),
         (dp.SelfComposedDpEvent(GAUSSIAN, -1), ADD, r"count must be an integer in \[0"),
         (dp.SelfComposedDpEvent(GAUSSIAN, 1.5), ADD, "count must be an integer"),
@@ -380,7 +380,7 @@ def test_a_distribution_of_theirs_is_composed(add):
     if add:  # the direction that leaks less, alone
         mechanism = hs.DiscretePairs(mechanism.add, mechanism.add)
     composed = hs.Accountant().compose(mechanism, 50)
-    answers = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.05), 50).explain(eps=1.0).directions
+    answers = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.05), 50).explain(epsilon=1.0).directions
     truth = answers["add" if add else "remove"]
     assert truth.lower <= composed.delta(1.0) <= truth.upper * 1.01
 

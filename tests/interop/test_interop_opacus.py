@@ -257,7 +257,7 @@ def test_a_statement_has_the_rate_of_the_engine():
     assert truth <= headline(text) <= truth * 1.001
     assert "probability 0.3333333333333333, independently" in " ".join(text.split())
     assert text == hs.privacy_statement(
-        records=1000, sampling_rate=1 / 3, steps=30, noise_multiplier=1.0, delta=1e-5, sampling="poisson"
+        num_records=1000, sampling_rate=1 / 3, steps=30, noise_multiplier=1.0, delta=1e-5, sampling="poisson"
     )
     entry = json.loads(statement([(1.0, 1 / 3, 30)], poisson_loader(1 / 3), format="json"))
     assert entry["dp_flavor"]["epsilon"] == truth

@@ -122,7 +122,7 @@ def test_deep_tails():
     whole = hs.Accountant().compose(MIXED)
     for eps in (4.0, 6.0, 8.0):
         inner = math.log1p(math.expm1(eps) / 0.5)
-        found, truth = accountant.explain(eps=eps).directions["remove"], whole.delta_bracket(inner)
+        found, truth = accountant.explain(epsilon=eps).directions["remove"], whole.delta_bracket(inner)
         assert found.lower <= 0.5 * truth.upper
         assert 0.5 * truth.lower <= found.upper
         assert found.upper <= 1.1 * 0.5 * truth.upper

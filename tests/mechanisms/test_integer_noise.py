@@ -368,7 +368,7 @@ def test_divergences(noise, law, parameters, shift):
         for order in ORDERS:
             truth, found = exact.renyi(outcomes, order), ledger.rdp(order)
             assert truth <= found
-            if getattr(noise, "clients", 2) == 1 and order == int(order) and order * shift < 15 * noise.sigma:
+            if getattr(noise, "num_clients", 2) == 1 and order == int(order) and order * shift < 15 * noise.noise_std:
                 assert found <= truth * (1 + 1e-12)
 
 

@@ -99,7 +99,7 @@ def test_two_directions_of_a_sampled_gaussian():
         for eps in (0.3, 1.5):
             expected = truth.delta_bracket(eps)
             assert expected.lower <= found.delta(eps) <= expected.upper * (1 + 4e-3)
-        directions = {name: bracket.upper for name, bracket in found.explain(eps=0.3).directions.items()}
+        directions = {name: bracket.upper for name, bracket in found.explain(epsilon=0.3).directions.items()}
         assert directions["remove"] > 1.05 * directions["add"]
     worse = hs.PrivacyProfile(profile.epsilons, np.maximum(profile.remove, profile.add))
     assert hs.Accountant().compose(worse, 50).delta(1.5) >= hs.Accountant().compose(profile, 50).delta(1.5)
@@ -151,8 +151,8 @@ def test_densities():
         exact = hs.gdp_delta(0.5 * math.sqrt(number), 1.0)
         assert total.delta_bracket(1.0).upper == pytest.approx(exact, rel=5e-3)
     assert total.epsilon_bracket(1e-5).status == "estimate"
-    assert total.explain(eps=1.0).bracket.status == "estimate"
-    assert any("estimate by quadrature" in line for line in total.explain(eps=1.0).assumptions)
+    assert total.explain(epsilon=1.0).bracket.status == "estimate"
+    assert any("estimate by quadrature" in line for line in total.explain(epsilon=1.0).assumptions)
     pld = hs.PrivacyLossDistribution.from_mechanism(profile).self_compose(count)
     assert pld.delta_bracket(1.0).status == "estimate"
     for query in (total.delta, total.log_delta, total.epsilon, total.advantage, total.trade_off):

@@ -30,11 +30,11 @@ NAMES |= {
     "math": math,
 }
 TABLE = r"""
-votes_renyi([3.0, 1.0], 0.0, [2.0]) -> noise must lie in
+votes_renyi([3.0, 1.0], 0.0, [2.0]) -> noise_std must lie in
 votes_renyi([3.0, 1.0], 1.0, [1.0]) -> orders must lie in
 OptimalPartitions(0.0, 0.1) -> epsilon must lie in
 OptimalPartitions(1.0, 0.0) -> delta must lie in
-AboveThreshold(1.0, 0.0) -> query_noise must be positive
+AboveThreshold(1.0, 0.0) -> query_noise_multiplier must be positive
 ZeroConcentratedDP(inf) -> rho must be non-negative
 Gaussian(True) -> TypeError: noise_multiplier
 Gaussian(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
@@ -90,12 +90,12 @@ replaced(PoissonSampled(Composed([(Gaussian(1.0), 1), (PAIR, 1)]), 0.1)) -> a pa
 replaced(PoissonSampled(RandomizedResponse(0.5, 3), 0.1)) -> replaced, not added or removed
 composed(PoissonSampled(RandomizedResponse(0.5, 3), 0.1)) -> replaced, not added or removed
 FixedSizeSampled(1.0, 10, 1, False) -> TypeError: mechanism must be one
-FixedSizeSampled(Gaussian(1.0), 10, 11, False) -> at most dataset_size
-FixedSizeSampled(Gaussian(1.0), 10, 1001, True) -> at most 100 times dataset_size
+FixedSizeSampled(Gaussian(1.0), 10, 11, False) -> at most num_records
+FixedSizeSampled(Gaussian(1.0), 10, 1001, True) -> at most 100 times num_records
 FixedSizeSampled(Gaussian(1.0), 10, 1, 1) -> TypeError: replacement must be True or False
 FixedSizeSampled(BATCH, 10, 2, False) -> must not draw a batch
 FixedSizeSampled(Shuffled(1.0, 1000), 100, 10, False) -> at least the num_users
-FixedSizeSampled(TruncatedPoissonSampled(Gaussian(1.0), 10, 0.1, 10), 10**4, 1000, False) -> at most the dataset_size
+FixedSizeSampled(TruncatedPoissonSampled(Gaussian(1.0), 10, 0.1, 10), 10**4, 1000, False) -> at most the num_records
 composed(BATCH) -> a batch of all records
 composed(FixedSizeSampled(Gaussian(1.0), 1, 2, True)) -> nothing to draw from
 composed(FixedSizeSampled(Gaussian(1e120), 10, 5, True)) -> 2/noise_multiplier must lie
@@ -107,10 +107,10 @@ TruncatedPoissonSampled(Gaussian(1.0), 10, 0.1, 5, 1) -> TypeError: zeroed_out m
 RandomAllocation("Gaussian", 10) -> TypeError: mechanism must be one of
 RandomAllocation(BATCH, 10) -> fixed number
 RandomAllocation(ZeroConcentratedDP(0.1), 10) -> only Renyi divergences
-RandomAllocation(Gaussian(1.0), 0) -> num_steps must be
-RandomAllocation(Gaussian(1.0), 10**6 + 1) -> num_steps must be at most the largest supported .1e.06
-RandomAllocation(Gaussian(1.0), True) -> TypeError: num_steps must be
-RandomAllocation(Gaussian(1.0), 3, 4) -> num_selected must be at most num_steps
+RandomAllocation(Gaussian(1.0), 0) -> steps must be
+RandomAllocation(Gaussian(1.0), 10**6 + 1) -> steps must be at most the largest supported .1e.06
+RandomAllocation(Gaussian(1.0), True) -> TypeError: steps must be
+RandomAllocation(Gaussian(1.0), 3, 4) -> num_selected must be at most steps
 RandomAllocation(Gaussian(1.0), 3, 0) -> num_selected must be
 RandomAllocation(Gaussian(0.2), 3) -> must lie in \[0.25, 1000.0\], not 0.2
 composed(RandomAllocation(RandomizedResponse(0.5, 3), 4)) -> not added or removed
@@ -189,9 +189,9 @@ AboveThreshold(1.0, 1.0, 1.5) -> TypeError: hits must be an integer
 AboveThreshold(1.0, 1.0, 1, "yes") -> TypeError: monotone must be True or False
 AboveThreshold(1e-3, 1e-3) -> at most 600 together
 replaced(AboveThreshold(1.0, 1.0, monotone=True)) -> use monotone=False
-GaussianAboveThreshold(1.0, 1e-3, 5) -> query_noise must lie in \[0.01
+GaussianAboveThreshold(1.0, 1e-3, 5) -> query_noise_multiplier must lie in \[0.01
 OptimalPartitions(1.0, 0.1, 10**7) -> partitions must be at most
-ThresholdedPartitions(3.0, 1.0) -> TypeError: noise must be Laplace or Gaussian
+ThresholdedPartitions(3.0, 1.0) -> TypeError: mechanism must be Laplace or Gaussian
 ThresholdedPartitions(Laplace(1.0), inf) -> threshold must lie in
 OptimalPartitions(1.0, 0.1).keep_probability(-1) -> users must be an integer
 OptimalPartitions(1.0, 0.1).keep_probability(1.5) -> TypeError: users must be an integer
@@ -225,8 +225,8 @@ gaussian(-1.0) -> noise_multiplier must be positive and finite, not -1
 gaussian(0.0) -> noise_multiplier must be positive and finite, not 0
 gaussian(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
 laplace(4e-309) -> noise_multiplier must be (above|at least) .*, not 4e-309
-PAIR.masses(True, nan) -> eps must be a number, not nan
-PAIR.delta(True, nan) -> eps must be a number, not nan
+PAIR.masses(True, nan) -> epsilon must be a number, not nan
+PAIR.delta(True, nan) -> epsilon must be a number, not nan
 PAIR.one_step(True, False, nan) -> value must be a number, not nan
 PAIR.one_step(True, True, nan) -> value must lie in .*, not nan
 PAIR.one_step(True, True, -1.0) -> value must lie in .*, not -1
@@ -253,16 +253,16 @@ privacy_profile([], [], [], True) -> epsilons must not be empty
 privacy_profile([0.0], [nan], [0.5], True) -> remove\[0\] must lie in \[0, 1\], not nan
 privacy_profile([0.0], [0.5], [0.5, 0.1], True) -> add must be as long as epsilons .1., not of length 2
 binomial_upper_tail(nan, 0.5, 1.0) -> trials must lie in .*, not nan
-replaced_allocation(STEPS, [], nan, 1.0, True) -> num_steps must be an integer .*, not nan
-allocated_steps(STEPS, nan, 1.0, True) -> num_steps must be an integer .*, not nan
+replaced_allocation(STEPS, [], nan, 1.0, True) -> steps must be an integer .*, not nan
+allocated_steps(STEPS, nan, 1.0, True) -> steps must be an integer .*, not nan
 allocated_steps([], 3.0, 1.0, True) -> steps must hold at least one
 allocated_steps([(gaussian(1e-300), 1.0)], 3.0, 1.0, True) -> noise_multiplier of a random allocation must lie in .*, not 1e-300
 allocated_steps([(gaussian(1e300), 1.0)], 3.0, 1.0, True) -> noise_multiplier of a random allocation must lie in .*, not 1e.300
-allocated_steps([(gaussian(1.0), 1.0)], -1.0, 1.0, True) -> num_steps must be an integer .*, not -1
-allocated_steps([(gaussian(1.0), 1.0)], 0.0, 1.0, True) -> num_steps must be an integer .*, not 0
-allocated_steps([(gaussian(1.0), 1.0)], nan, 1.0, True) -> num_steps must be an integer .*, not nan
+allocated_steps([(gaussian(1.0), 1.0)], -1.0, 1.0, True) -> steps must be an integer .*, not -1
+allocated_steps([(gaussian(1.0), 1.0)], 0.0, 1.0, True) -> steps must be an integer .*, not 0
+allocated_steps([(gaussian(1.0), 1.0)], nan, 1.0, True) -> steps must be an integer .*, not nan
 mixture_of_gaussians(1.0, [nan], [1.0], True) -> sensitivities must be 0 or in .*, not nan
-fixed_size_steps(STEPS, nan, 1.0, False, True, True) -> dataset_size must be .*, not nan
+fixed_size_steps(STEPS, nan, 1.0, False, True, True) -> num_records must be .*, not nan
 fixed_size_steps([(gaussian(1.0), 1.0)], 10.0, nan, True, False, True) -> batch_size must be .*, not nan
 poisson_replaced_steps(STEPS, nan, True, True) -> sampling_rate must lie in .*, not nan
 truncated_poisson_sampled(1.0, 9.0, nan, 2.0, 1, True) -> sampling_rate must lie in

@@ -416,7 +416,7 @@ def test_lower_end_of_batches_is_attained():
     step = hs.FixedSizeSampled(hs.Gaussian(2.0), 10, 3, replacement=False)
     found = hs.Accountant("replace").compose(step, 2).delta_bracket(0.0)
     alike = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.3), 2)  # N(2/2) with probability 0.3
-    assert found.lower == pytest.approx(alike.explain(eps=0.0).directions["remove"].lower, rel=1e-3)
+    assert found.lower == pytest.approx(alike.explain(epsilon=0.0).directions["remove"].lower, rel=1e-3)
     assert found.lower <= 0.17801 <= found.upper  # attained by steps chosen adaptively
 
 

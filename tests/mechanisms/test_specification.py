@@ -181,7 +181,7 @@ def participants_are_those_accounted_for(mechanism, adjacency):
     """Check that who is drawn may be charged, and that a sample never has everybody, unless drawing for it is refused."""
     if adjacency != next(word for word in ADJACENCIES if (mechanism, word) in CASES):
         return  # asked already
-    clients = range(getattr(mechanism, "dataset_size", getattr(mechanism, "num_users", 200)))
+    clients = range(getattr(mechanism, "num_records", getattr(mechanism, "num_users", 200)))
     try:
         drawn = hs.draw_participants(mechanism, clients)
     except ValueError as error:
@@ -199,7 +199,7 @@ def participants_are_those_accounted_for(mechanism, adjacency):
 
 def ends_have_a_witness(mechanism, adjacency):
     """Check that what two data sets leak lies between the ends, of two steps too where outcomes are few; without a witness the lower end is 0."""
-    if getattr(mechanism, "num_steps", 0) > 3:
+    if getattr(mechanism, "steps", 0) > 3:
         return  # too many outcomes to write down
     laws = witness(mechanism, adjacency)
     products = any(isinstance(part, (hs.RandomAllocation, hs.Composed)) for part in mechanism._within())
@@ -316,7 +316,7 @@ def test_largest_loss(mechanism, added, replaced):
 )
 def test_assumptions_are_told(step, words):
     """The explanation says what was sampled, and of how many records."""
-    assert re.search(words, str(hs.Accountant().compose(step).explain(eps=1.0)).replace("\n", " "))
+    assert re.search(words, str(hs.Accountant().compose(step).explain(epsilon=1.0)).replace("\n", " "))
 
 
 MIXTURE = (1.0, [0.0, 1.0, 2.0], [0.9, 0.09, 0.01])

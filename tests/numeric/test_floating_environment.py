@@ -106,7 +106,7 @@ CALLS = {
     "gdp_rdp": lambda: hs.gdp_rdp([1e-160, 1e-155, 1.0], 3.0),
     "dpsgd_epsilon": lambda: hs.dpsgd_epsilon([0.8, 1.1], 0.01, [[100], [1000]], 1e-5, num_threads=4),
     "dpsgd_noise_multiplier": lambda: hs.dpsgd_noise_multiplier(0.01, 100, 1.0, 1e-5),
-    "shuffled batches": lambda: hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=20, epochs=3),
+    "shuffled batches": lambda: hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.1, num_batches=20, epochs=3),
     "fedavg_delta": lambda: federated.fedavg_delta(STEPS, learning_rate=0.1, **CLIENTS),
     "fedavg_gdp": lambda: federated.fedavg_gdp(learning_rate=STEPS[:50], schedule="stagewise", num_threads=4, **CLIENTS),
     "last iterate": lambda: last_iterate.pnsgd_gaussian(STEPS, noise_std=2.0, diameter=1.0, strong_convexity=0.3, **DESCENT),

@@ -49,7 +49,7 @@ def test_statement_example():
     upper = hs.format_upper(hs.dpsgd_epsilon(1.1, 256 / 60_000, 3525, 1e-5), ".3f")
     assert f"ε ≤ {upper} holds" in TEXT
     assert f"ε = {upper}" in told
-    shuffled = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=235, epochs=15)
+    shuffled = hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.1, num_batches=235, epochs=15)
     lower, upper = hs.format_lower(shuffled.lower, ".2f"), hs.format_upper(shuffled.upper, ".2f")
     assert f"Shuffled batches: proven ε ≤ {upper}; with batches of one size at least {lower} in the worst case." in TEXT
 

@@ -43,7 +43,7 @@ def test_proposition_1(index: int) -> None:
                 assert certified == pytest.approx(printed, rel=1e-11)
             else:
                 assert certified == 1
-                with pytest.warns(UnsoundBoundWarning, match="says nothing for eps at most kappa"):
+                with pytest.warns(UnsoundBoundWarning, match="says nothing for epsilon at most kappa"):
                     published.pnsgd_rdp(eps, index=index, **STEP)
 
 

@@ -10,7 +10,7 @@ THETA: dict[str, Any] = {
     "title": "Loss & </script><b>noise",
     "shard_rows": 50,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"eps": EPS, "r": R},
+    "axes": {"epsilon": EPS, "r": R},
 }
 FEDERATION: dict[str, Any] = {
     "outputs": {"certified": "federated.fedavg_gdp", "printed": "published.fedavg_gdp"},

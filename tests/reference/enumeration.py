@@ -62,7 +62,7 @@ def bracket(mechanism, eps, count=1, adjacency="add_or_remove"):
 
 def directions(mechanism, eps, count=1):
     """Return the brackets of delta when a record is removed and when it is added."""
-    found = hs.Accountant().compose(mechanism, count).explain(eps=eps).directions
+    found = hs.Accountant().compose(mechanism, count).explain(epsilon=eps).directions
     return found.get("remove", found.get("both")), found.get("add", found.get("both"))
 
 

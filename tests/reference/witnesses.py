@@ -66,8 +66,8 @@ NOISES = {
             / (laplace.cdf(m.reach, 0, m.noise_multiplier) - laplace.cdf(-m.reach, 0, m.noise_multiplier))
         )
     ),
-    hs.DiscreteGaussian: lambda m: lambda s: geometric_like(s * m.sensitivity, lambda k: -k * k / (2 * m.sigma**2)),
-    hs.DiscreteLaplace: lambda m: lambda s: geometric_like(s * m.sensitivity, lambda k: -k * m.parameter),
+    hs.DiscreteGaussian: lambda m: lambda s: geometric_like(s * m.sensitivity, lambda k: -k * k / (2 * m.noise_std**2)),
+    hs.DiscreteLaplace: lambda m: lambda s: geometric_like(s * m.sensitivity, lambda k: -k * m.inverse_scale),
 }
 
 
@@ -85,7 +85,7 @@ def of_vector(mechanism, adjacency, law):
 @witness.register
 def _(mechanism: hs.DiscreteGaussianVector, adjacency):
     """Two coordinates move as far as the norm allows: (9, 3) for one of 9.5."""
-    law = geometric_like(0, lambda k: -k * k / (2 * mechanism.sigma**2))
+    law = geometric_like(0, lambda k: -k * k / (2 * mechanism.noise_std**2))
     first, second = of_vector(mechanism, adjacency, law)
     square = int((2.0 if adjacency == "replace" else 1.0) ** 2 * mechanism.sensitivity**2)
     other = np.roll(law, math.isqrt(square - math.isqrt(square) ** 2))
@@ -96,16 +96,18 @@ def _(mechanism: hs.DiscreteGaussianVector, adjacency):
 
 @witness.register
 def _(mechanism: hs.Skellam, adjacency):
-    return of_vector(mechanism, adjacency, skellam.pmf(INTEGERS, mechanism.variance / 2, mechanism.variance / 2))
+    return of_vector(
+        mechanism, adjacency, skellam.pmf(INTEGERS, mechanism.noise_variance / 2, mechanism.noise_variance / 2)
+    )
 
 
 @witness.register
 def _(mechanism: hs.DistributedDiscreteGaussian, adjacency):
-    one = geometric_like(0, lambda k: -k * k / (2 * mechanism.sigma**2))[350:451]
+    one = geometric_like(0, lambda k: -k * k / (2 * mechanism.noise_std**2))[350:451]
     return of_vector(
         mechanism,
         adjacency,
-        reduce(lambda a, b: np.convolve(a, b)[50:-50], [one] * mechanism.clients, np.eye(801)[400]),
+        reduce(lambda a, b: np.convolve(a, b)[50:-50], [one] * mechanism.num_clients, np.eye(801)[400]),
     )
 
 
@@ -133,7 +135,7 @@ def _(mechanism: hs.PoissonSampled, adjacency):
 def _(mechanism: hs.FixedSizeSampled, adjacency):
     """All other records contribute -1, so that a drawn one that contributes 1 moves the sum by 2 a copy."""
     del adjacency
-    n, size = mechanism.dataset_size, mechanism.batch_size
+    n, size = mechanism.num_records, mechanism.batch_size
     if not mechanism.replacement:
         p, q = witness(mechanism.mechanism, "replace")
         return size / n * p + (1 - size / n) * q, q
@@ -144,8 +146,8 @@ def _(mechanism: hs.FixedSizeSampled, adjacency):
 @witness.register
 def _(mechanism: hs.TruncatedPoissonSampled, adjacency):
     """All other records contribute nothing: a Poisson sample of the rate at which the record is kept."""
-    k, rate = np.arange(mechanism.dataset_size), mechanism.sampling_rate
-    others = binom.pmf(k, mechanism.dataset_size - 1, rate)
+    k, rate = np.arange(mechanism.num_records), mechanism.sampling_rate
+    others = binom.pmf(k, mechanism.num_records - 1, rate)
     kept = float(rate * np.minimum(1.0, mechanism.max_batch_size / (k + 1)) @ others)
     return of_sum(sampled(laws_of(mechanism.mechanism), kept), adjacency)
 
@@ -161,11 +163,9 @@ def _(mechanism: hs.MixtureOfGaussians, adjacency):
 def _(mechanism: hs.RandomAllocation, adjacency):
     """Of a few steps: all places of the record, in so many dimensions."""
     one = [merged(law) for law in laws_of(mechanism.mechanism)]
-    places = list(itertools.combinations(range(mechanism.num_steps), mechanism.num_selected))
+    places = list(itertools.combinations(range(mechanism.steps), mechanism.num_selected))
     whole = [
-        sum(
-            reduce(np.multiply.outer, [law if t in at else one[0] for t in range(mechanism.num_steps)]) for at in places
-        )
+        sum(reduce(np.multiply.outer, [law if t in at else one[0] for t in range(mechanism.steps)]) for at in places)
         for law in one
     ]
     return of_sum(Laws(*(law.ravel() / len(places) for law in whole)), adjacency)
@@ -181,7 +181,7 @@ def _(mechanism: hs.Composed, adjacency):
 @witness.register
 def _(mechanism: hs.RandomizedResponse, adjacency):
     del adjacency
-    noise, buckets = mechanism.noise_parameter, mechanism.num_buckets
+    noise, buckets = mechanism.noise_probability, mechanism.num_buckets
     p = np.full(buckets, noise / buckets) + (1 - noise) * (np.arange(buckets) == 0)
     return p, np.roll(p, 1)
 

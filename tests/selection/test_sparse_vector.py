@@ -71,13 +71,13 @@ def test_no_queries_leak_more(kind, arguments, monotone):
     """No two data sets of queries that differ by one each leak more than the bound, at any epsilon."""
     step, gaussian, rng = kind(*arguments, monotone), kind is GaussianAboveThreshold, np.random.default_rng(7)
     ledger, hits = hs.Accountant().compose(step), getattr(step, "hits", 1)
-    whole = 1 / step.threshold_noise + hits * (1 if monotone else 2) / step.query_noise
+    whole = 1 / step.threshold_noise_multiplier + hits * (1 if monotone else 2) / step.query_noise_multiplier
     assert gaussian or ledger.epsilon(0.0) == pytest.approx(whole, rel=1e-12)
     bounds = {share * whole: ledger.delta(share * whole) for share in (0.0, 0.3, 0.6, 0.9, 1.0)}
     for _ in range(15):
         size = step.num_queries if gaussian else int(rng.integers(1, 6))
         p, q = (
-            laws(x, step.threshold_noise, step.query_noise, hits, gaussian=gaussian)
+            laws(x, step.threshold_noise_multiplier, step.query_noise_multiplier, hits, gaussian=gaussian)
             for x in neighbours(rng, size, monotone)
         )
         for eps, bound in bounds.items():

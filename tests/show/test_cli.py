@@ -17,10 +17,17 @@ import refused_calls
 from hockeystick import federated, isrl
 from hockeystick.cli import COMMANDS, parser
 
-RECORDS = "--records 60000 --batch-size 256"
+RECORDS = "--num-records 60000 --batch-size 256"
 WORDS = f"{RECORDS} --epochs 15 --noise-multiplier 1.1"
 STEPS = 15 * 235  # 60000/256 is 234.4
-FEDERATED = {"clients": 1000, "rounds": 100, "local-steps": 5, "clip-norm": 1, "learning-rate": 0.1, "noise-std": 0.9}
+FEDERATED = {
+    "num-clients": 1000,
+    "rounds": 100,
+    "local-steps": 5,
+    "clip-norm": 1,
+    "learning-rate": 0.1,
+    "noise-std": 0.9,
+}
 
 
 @pytest.mark.parametrize(("steps", "noise"), [(25, 10.0), (10**12, 1e6), (1, 1e-3)])
@@ -82,7 +89,7 @@ def test_words_are_rate_and_steps(ask):
     words = ask(f"epsilon {WORDS} --delta 1e-5")
     numbers = ask("epsilon --noise-multiplier 1.1 --sampling-rate 256/60000 --steps 3.525e3 --delta 1e-5")
     assert words["epsilon"] == numbers["epsilon"] == hs.dpsgd_epsilon(1.1, 256 / 60000, STEPS, 1e-5)
-    assert (numbers["inputs"]["steps"], words["inputs"]["records"]) == (STEPS, 60000)
+    assert (numbers["inputs"]["steps"], words["inputs"]["num_records"]) == (STEPS, 60000)
     assert (words["sampling"], words["adjacency"]) == ("poisson", "add_or_remove")
     dropped = ask(f"epsilon {WORDS} --delta 1e-5 --drop-last")
     assert dropped["epsilon"] == hs.dpsgd_epsilon(1.1, 1 / 234, 15 * 234, 1e-5)
@@ -104,7 +111,7 @@ ADJACENT = {"poisson": "add_or_remove", "shuffled": "zero_out", "fixed": "replac
 def test_the_epsilon_of_a_training_is_that_of_its_accountant(sampling, ask, run):
     """`epsilon` and `statement` print the epsilon of the mechanisms that they name, rounded up; as JSON they have its very double."""
     epsilon = MADE[sampling]().epsilon(1e-6)
-    words = f"--records 1000 --batch-size 60 --steps 40 --noise-multiplier 2 --delta 1e-6 --sampling {sampling}"
+    words = f"--num-records 1000 --batch-size 60 --steps 40 --noise-multiplier 2 --delta 1e-6 --sampling {sampling}"
     assert run(f"epsilon {words}").out.startswith(f"epsilon = {hs.format_upper(epsilon, '.8g')} at delta = 1e-06")
     answer = ask(f"epsilon {words}")
     assert (answer["epsilon"], answer["adjacency"]) == (epsilon, ADJACENT[sampling.split()[0]])
@@ -133,17 +140,17 @@ def test_unknown_batches(ask, run):
 
 def test_shuffled_ends(ask):
     """With whole batches and passes there is a lower end; with a smaller last batch none is claimed. A begun pass counts whole."""
-    words = "--noise-multiplier 1.1 --records 60000 --sampling shuffled"
+    words = "--noise-multiplier 1.1 --num-records 60000 --sampling shuffled"
     whole = ask(f"epsilon {words} --delta 1e-5 --batch-size 250 --epochs 15")["bracket"]
     training = {"noise_multiplier": 1.1, "num_batches": 240, "epochs": 15}
-    expected = hs.shuffled_batches_epsilon(1e-5, **training)
+    expected = hs.shuffled_batches_epsilon_bracket(1e-5, **training)
     assert whole == {"lower": expected.lower, "upper": pytest.approx(expected.upper, rel=1e-12)}
     ragged = ask(f"epsilon {words} --delta 1e-5 --batch-size 256 --epochs 15")["bracket"]
     assert ragged == {"lower": 0.0, "upper": whole["upper"]}
     begun = ask(f"epsilon {words} --delta 1e-5 --batch-size 250 --steps 3601")["bracket"]
     assert begun == {"lower": expected.lower, "upper": hs.Accountant().compose(hs.Gaussian(1.1), 16).epsilon(1e-5)}
     delta = ask(f"delta {words} --epsilon 6 --batch-size 250 --epochs 15")["bracket"]
-    assert delta["lower"] == hs.shuffled_batches_delta(6.0, **training).lower
+    assert delta["lower"] == hs.shuffled_batches_delta_bracket(6.0, **training).lower
 
 
 OBJECTS = {
@@ -234,12 +241,11 @@ def test_federated_calibration(ask, run, target):
 
     def epsilon(value):
         s = FEDERATED | {target: value}
-        mu = 2 * s["clip-norm"] * s["local-steps"] * s["learning-rate"] * (s["rounds"] / s["clients"]) ** 0.5
+        mu = 2 * s["clip-norm"] * s["local-steps"] * s["learning-rate"] * (s["rounds"] / s["num-clients"]) ** 0.5
         return float(hs.gdp_epsilon(mu / s["noise-std"], 1e-5))
 
     assert epsilon(found) <= 2.0 * (1 + 1e-10) < epsilon(more)
     settings = {name.replace("-", "_"): value for name, value in (FEDERATED | {target: found}).items()}
-    settings["num_clients"] = settings.pop("clients")
     assert answer["epsilon"] == float(federated.fedavg_epsilon(1e-5, smoothness=0.0, **settings)) <= 2.0
     text = run(command).out
     shown = Decimal(text.split(":")[0].split()[-1])
@@ -265,7 +271,7 @@ def test_budget_that_nothing_meets(refused, words, reason):
 @pytest.mark.parametrize(("trust", "pool"), [("central", 100), ("inter-silo", 25)])
 def test_the_epsilon_of_a_plan_is_that_of_its_row(trust, pool, ask, run):
     """A row of `plan`, read as it is printed, has the epsilon that stands in it, rounded up."""
-    problem = "--silos 4 --records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --rounds 2"
+    problem = "--num-silos 4 --num-records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --rounds 2"
     command = f"plan --trust {trust} {problem} --delta 1e-6 --top 1"
     rows = [line.split() for line in run(command).out.splitlines()[4:] if line.strip()]
     settings = ask(command)["settings"]
@@ -301,26 +307,26 @@ epsilon --steps 1 --delta 1e-5 -> the following arguments are required: --noise-
 sweep best out -> one of the arguments --maximise --minimise is required
 {EPSILON} --steps 1 --epsilon 1 -> unrecognized arguments: --epsilon 1
 {EPSILON} --st 10 -> unrecognized arguments: --st 10
-{EPSILON} --records 100 --batch-size 101 --epochs 1 -> --batch-size: must be at most the number of records (100), not 101
-{EPSILON} --records 100 --epochs 1 -> --batch-size: required
-{EPSILON} --batch-size 10 --epochs 1 -> --records: required
-{EPSILON} --records 100 --batch-size 10 -> required: --steps, or --epochs with --records and --batch-size
-{EPSILON} --records 100 --batch-size 10 --epochs 1 --steps 10 -> --epochs: not allowed with --steps
-{EPSILON} --sampling-rate 0.1 --epochs 1 -> --epochs: needs --records and --batch-size
-{EPSILON} --records 9 --batch-size 3 --steps 1 --sampling-rate 0 -> --sampling-rate: not allowed with --records
-{EPSILON} --steps 10 --sampling shuffled -> --sampling: shuffled needs --records and --batch-size
-{EPSILON} --steps 10 --sampling poisson -> --sampling: poisson needs --records and --batch-size or --sampling-rate
+{EPSILON} --num-records 100 --batch-size 101 --epochs 1 -> --batch-size: must be at most the number of records (100), not 101
+{EPSILON} --num-records 100 --epochs 1 -> --batch-size: required
+{EPSILON} --batch-size 10 --epochs 1 -> --num-records: required
+{EPSILON} --num-records 100 --batch-size 10 -> required: --steps, or --epochs with --num-records and --batch-size
+{EPSILON} --num-records 100 --batch-size 10 --epochs 1 --steps 10 -> --epochs: not allowed with --steps
+{EPSILON} --sampling-rate 0.1 --epochs 1 -> --epochs: needs --num-records and --batch-size
+{EPSILON} --num-records 9 --batch-size 3 --steps 1 --sampling-rate 0 -> --sampling-rate: not allowed with --num-records
+{EPSILON} --steps 10 --sampling shuffled -> --sampling: shuffled needs --num-records and --batch-size
+{EPSILON} --steps 10 --sampling poisson -> --sampling: poisson needs --num-records and --batch-size or --sampling-rate
 {EPSILON} --steps 10 --sampling possion -> argument --sampling: invalid choice: 'possion'
-statement --records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exactly one of epochs and steps must be given
+statement --num-records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exactly one of epochs and steps must be given
 {CALIBRATE} -> the following arguments are required: --steps
 {CALIBRATE} --target steps -> the following arguments are required: --noise-multiplier
 {CALIBRATE} --steps 3 --noise-multiplier 1 -> argument --noise-multiplier: not allowed, since it is the target
 {CALIBRATE} --target epochs -> argument --target: invalid choice: 'epochs'
 {CALIBRATE} --steps 3 --sampling fixed -> --sampling: must be poisson, or shuffled
-{CALIBRATE} --steps 3 --clients 9 -> --clients: not allowed with --target noise-multiplier
-{CALIBRATE} --target rounds -> the following arguments are required: --clients, --local-steps
+{CALIBRATE} --steps 3 --num-clients 9 -> --num-clients: not allowed with --target noise-multiplier
+{CALIBRATE} --target rounds -> the following arguments are required: --num-clients, --local-steps
 {CALIBRATE} --target rounds {options()} -> --rounds: not allowed, since it is the target
-{CALIBRATE} --target rounds {options("rounds")} --records 9 -> --records: not allowed
+{CALIBRATE} --target rounds {options("rounds")} --num-records 9 -> --num-records: not allowed
 {CALIBRATE} --target rounds {options("rounds")} --drop-last -> --drop-last: not allowed with --target rounds
 plot profile {WORDS} --budget 0 -> argument --budget: not allowed with profile, only with epsilon
 figures --runs 3 -> argument --runs: not allowed without names
@@ -343,8 +349,10 @@ def test_refused(refused, line, reason):
     refused(line, reason)
 
 
-OF_A_PLAN = "--records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --delta 1e-6 --rounds 2"
-OF_A_TRAINING = "--noise-multiplier 2 --records 1000 --batch-size 60 --steps 34"
+OF_A_PLAN = (
+    "--num-records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --delta 1e-6 --rounds 2"
+)
+OF_A_TRAINING = "--noise-multiplier 2 --num-records 1000 --batch-size 60 --steps 34"
 PATHS = f"""
 epsilon --noise-multiplier 2 --delta 1e-6 --steps 40
 epsilon --noise-multiplier 2 --delta 1e-6 --steps 40 --sampling-rate .1
@@ -352,15 +360,15 @@ epsilon {OF_A_TRAINING} --delta 1e-6
 epsilon {OF_A_TRAINING} --delta 1e-6 --sampling shuffled
 epsilon {OF_A_TRAINING} --delta 1e-6 --sampling unknown
 delta {OF_A_TRAINING} --epsilon 1
-{EPSILON} --records 1000 --batch-size 60 --epochs 3 --sampling fixed
+{EPSILON} --num-records 1000 --batch-size 60 --epochs 3 --sampling fixed
 statement {OF_A_TRAINING} --delta 1e-6
 statement {OF_A_TRAINING} --delta 1e-6 --sampling shuffled
-statement --noise-multiplier 2 --records 1000 --sampling-rate .1 --steps 40 --delta 1e-6
+statement --noise-multiplier 2 --num-records 1000 --sampling-rate .1 --steps 40 --delta 1e-6
 {CALIBRATE} --steps 40
-{CALIBRATE} --steps 34 --records 1000 --batch-size 60
-{CALIBRATE} --steps 34 --records 1000 --batch-size 60 --sampling shuffled
+{CALIBRATE} --steps 34 --num-records 1000 --batch-size 60
+{CALIBRATE} --steps 34 --num-records 1000 --batch-size 60 --sampling shuffled
 {CALIBRATE} --target steps --noise-multiplier 20
-{CALIBRATE} --target steps --noise-multiplier 2 --records 1000 --batch-size 60
+{CALIBRATE} --target steps --noise-multiplier 2 --num-records 1000 --batch-size 60
 {CALIBRATE} --target sampling-rate --noise-multiplier 2 --steps 40
 {CALIBRATE} --target noise-std {options("noise-std")}
 {CALIBRATE} --target rounds {options("rounds")}
@@ -368,17 +376,17 @@ statement --noise-multiplier 2 --records 1000 --sampling-rate .1 --steps 40 --de
 plot epsilon {OF_A_TRAINING}
 plot profile {OF_A_TRAINING}
 plot trade-off {OF_A_TRAINING}
-plan {OF_A_PLAN} --silos 4
-plan {OF_A_PLAN} --silos 4 --trust central
-plan {OF_A_PLAN} --silos 40 --trust last-iterate --strong-convexity .1
+plan {OF_A_PLAN} --num-silos 4
+plan {OF_A_PLAN} --num-silos 4 --trust central
+plan {OF_A_PLAN} --num-silos 40 --trust last-iterate --strong-convexity .1
 figures
 sweep init
 """
 # Another value of every option.
 OTHER = """
---noise-multiplier 1.5 --epsilon 3 --delta 1e-4 --steps 17 --sampling-rate .05 --records 500 --batch-size 20 --epochs 2
---sampling shuffled --drop-last --clip-norm 2 --budget 1 --clients 50 --rounds 3 --local-steps 3 --learning-rate .3
---noise-std 2 --format markdown --out new.png --json --trust inter-silo --silos 50 --dimension 9 --lipschitz 3
+--noise-multiplier 1.5 --epsilon 3 --delta 1e-4 --steps 17 --sampling-rate .05 --num-records 500 --batch-size 20 --epochs 2
+--sampling shuffled --drop-last --clip-norm 2 --budget 1 --num-clients 50 --rounds 3 --local-steps 3 --learning-rate .3
+--noise-std 2 --format markdown --out new.png --json --trust inter-silo --num-silos 50 --dimension 9 --lipschitz 3
 --diameter 3 --smoothness .1 --silos-per-round 3 --strong-convexity .2 --top 1 --simulate 2 --sweep new.toml --runs 3
 --function theta --target rounds
 """

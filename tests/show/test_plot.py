@@ -61,16 +61,16 @@ def test_one_output_as_svg(theta: Path, tmp_path: Path) -> None:
     assert picture == tmp_path / "new" / "pictures" / "delta.svg"
     text = picture.read_text()
     assert text.startswith("<?xml")
-    assert all(f"<!-- {label} -->" in text for label in ("eps (nats)", "r (standard deviations)", "delta = theta"))
+    assert all(f"<!-- {label} -->" in text for label in ("epsilon (nats)", "r (standard deviations)", "delta = theta"))
 
 
 def test_lines_for_one_axis(theta: Path) -> None:
     """With one numeric axis left, all outputs are lines of one picture."""
-    (picture,) = plot_sweep(theta, slices={"eps": "4"})
+    (picture,) = plot_sweep(theta, slices={"epsilon": "4"})
     assert picture.name == "outputs.png"
     check_picture(picture)
-    view = choose(parse(THETA), slices={"eps": "4"})
-    assert (view.x.name, view.y, view.held) == ("r", None, "eps = 4")
+    view = choose(parse(THETA), slices={"epsilon": "4"})
+    assert (view.x.name, view.y, view.held) == ("r", None, "epsilon = 4")
     assert view.values(theta, "delta")[0, 0].tolist() == hs.theta(4.0, np.geomspace(0.1, 10, 10)).tolist()
 
 
@@ -78,7 +78,7 @@ def test_values_of_a_view(tmp_path: Path) -> None:
     """A view has the values of the table at the places of its axes, read from all parts."""
     plan = {**THETA, "shard_rows": 7}
     run(plan, tmp_path / "out")
-    view = choose(parse(plan), x="r", y="eps")
+    view = choose(parse(plan), x="r", y="epsilon")
     assert view.y is not None
     expected = hs.theta(view.y.values[:, None], view.x.values)
     assert view.values(tmp_path / "out", "delta")[0].tolist() == expected.tolist()
@@ -143,13 +143,13 @@ def test_slices() -> None:
 
 def test_long_axes_are_thinned() -> None:
     """A picture takes no more points along an axis than it has pixels, both ends among them."""
-    view = choose(parse({**THETA, "axes": {"eps": {"linspace": [0.0, 1.0], "num": 5000}, "r": R}}))
+    view = choose(parse({**THETA, "axes": {"epsilon": {"linspace": [0.0, 1.0], "num": 5000}, "r": R}}))
     assert (len(view.x.points), view.x.values[0], view.x.values[-1]) == (1000, 0.0, 1.0)
 
 
 def test_unfinished_and_bad_cells(tmp_path: Path) -> None:
     """Missing parts, NaN and columns of one value are drawn as far as they go."""
-    plan = {**THETA, "shard_rows": 10, "axes": {"eps": EPS, "r": [-1.0, *np.geomspace(0.1, 10, 9).tolist()]}}
+    plan = {**THETA, "shard_rows": 10, "axes": {"epsilon": EPS, "r": [-1.0, *np.geomspace(0.1, 10, 9).tolist()]}}
     run(plan, tmp_path / "out")
     (tmp_path / "out/cells/part-000003.parquet").unlink()
     (picture,) = plot_sweep(tmp_path / "out", value="delta")
@@ -172,7 +172,7 @@ def test_no_sweep(tmp_path: Path) -> None:
 def test_axes_of_arrays() -> None:
     """A heat map has logarithmic axes where values are spaced by ratios; a single line names its axis."""
     eps, r = np.linspace(0, 4, 9), np.geomspace(0.1, 2, 10)
-    figure = heat_map(eps, r, hs.theta(eps, r[:, None]), x_label="eps", y_label="r", label="delta", title="t")
+    figure = heat_map(eps, r, hs.theta(eps, r[:, None]), x_label="epsilon", y_label="r", label="delta", title="t")
     assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("linear", "log")
     assert line_plot([1.0, 2.0], {"one": [1.0, 2.0]}, x_label="x").axes[0].get_ylabel() == "one"
 
@@ -192,14 +192,14 @@ plot.heat_map([1, 2, 3], [1.0], zeros((1, 3)), **words) -> y must be at least tw
 plot.line_plot([1, 2], {"one": [1.0]}, x_label="x") -> series must hold arrays of shape \(len\(x\),\) = \(2,\), not \{'one': \(1,\)\}
 plot.line_plot([1, 2], {}, x_label="x") -> series must hold
 plot.plot_sweep(theta, x="sigma")
-    -> x must be a numeric axis with distinct values that is not held, of eps, r, not sigma
+    -> x must be a numeric axis with distinct values that is not held, of epsilon, r, not sigma
 plot.plot_sweep(theta, x="r", y="r") -> x and y must be on different axes, not r and r
 plot.plot_sweep(theta, x="r", slices={"r": "0.1"}) -> x must be a numeric axis .* not r
-plot.plot_sweep(theta, slices={"sigma": "1"}) -> slice must name an axis, of eps, r, not sigma
+plot.plot_sweep(theta, slices={"sigma": "1"}) -> slice must name an axis, of epsilon, r, not sigma
 plot.plot_sweep(theta, slices={"r": "7"})
     -> slice r must be a value of its axis \(nearest are 3.59381, 5.99484, 10\), not 7
 plot.plot_sweep(theta, slices={"r": "one"}) -> slice r must be a value .* not one
-plot.plot_sweep(theta, slices={"r": "0.1", "eps": "0"}) -> axes must have a numeric axis
+plot.plot_sweep(theta, slices={"r": "0.1", "epsilon": "0"}) -> axes must have a numeric axis
 plot.plot_sweep(theta, value="epsilon") -> value must be one of 'delta', 'log_delta', not 'epsilon'
 plot.plot_sweep(theta, format="pdf") -> format must be one of 'png', 'svg', not 'pdf'
 plot.trade_off({}) -> accountants must hold one
@@ -247,7 +247,7 @@ def test_pictures_take_the_readers_colours(tmp_path: Path) -> None:
     style = pytest.importorskip("matplotlib.style")
     eps = np.linspace(0, 4, 9)
     with style.context("dark_background"):
-        line_plot(eps, {"r = 1": hs.theta(eps, 1.0)}, x_label="eps").savefig(tmp_path / "dark.png")
+        line_plot(eps, {"r = 1": hs.theta(eps, 1.0)}, x_label="epsilon").savefig(tmp_path / "dark.png")
     pixels = image.imread(tmp_path / "dark.png")[..., :3].mean(axis=2)
     assert pixels[0, 0] < 0.1
     assert (pixels > 0.9).mean() > 0.005

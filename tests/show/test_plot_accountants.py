@@ -52,7 +52,7 @@ def test_trade_off():
     assert Decimal(advantage) / 100 >= Decimal(TRAINING.advantage())
 
 
-WORDS = "--records 1000 --batch-size 10 --epochs 2 --noise-multiplier 1"
+WORDS = "--num-records 1000 --batch-size 10 --epochs 2 --noise-multiplier 1"
 
 
 @pytest.mark.share(3)

@@ -98,7 +98,9 @@ def test_long_tables_are_reduced(lengths: tuple[int, ...], shown: tuple[int, ...
     ends = {name: [0.1, 1.0] for name in names} | {"steps": [1, 400]}
     axes = {name: {"linspace": ends[name], "num": length} for name, length in zip(names, lengths, strict=False)}
     fixed = {name: ends[name][1] for name in names[len(lengths) :]}
-    choice = choose_cells(parse({"outputs": {"eps": "dpsgd_epsilon"}, "fixed": fixed, "axes": axes}), None, None, None)
+    choice = choose_cells(
+        parse({"outputs": {"epsilon": "dpsgd_epsilon"}, "fixed": fixed, "axes": axes}), None, None, None
+    )
     points = [choice.points(axis) for axis in range(len(lengths))]
     assert tuple(map(len, points)) == shown
     assert len(choice.cells()) <= MAX_NUMBERS
@@ -107,11 +109,11 @@ def test_long_tables_are_reduced(lengths: tuple[int, ...], shown: tuple[int, ...
 
 def test_page_says_what_it_leaves_out(tmp_path: Path) -> None:
     """A page of a part of the table says how many cells it has, and of each axis how many values; least and greatest are of all cells."""
-    axes = {"eps": {"linspace": [0.0, 4.0], "num": 300}, "r": {"logspace": [0.1, 10.0], "num": 100}}
+    axes = {"epsilon": {"linspace": [0.0, 4.0], "num": 300}, "r": {"logspace": [0.1, 10.0], "num": 100}}
     run({**THETA, "shard_rows": 4096, "axes": axes}, tmp_path)  # the least value is in the last part
     words = text(report_sweep(tmp_path))
     assert "The pictures have 4,096 of the 30,000 cells. Of long axes they have evenly chosen values" in words
-    assert "eps linspace 0.0 4.0 300 64" in words
+    assert "epsilon linspace 0.0 4.0 300 64" in words
     assert "All 30,000 cells of the plan are there." in words
     everything = hs.theta(np.linspace(0, 4, 300)[:, None], np.geomspace(0.1, 10, 100))
     assert f"{float(everything.min())!r} {float(everything.max())!r} 0" in words
@@ -242,7 +244,7 @@ def test_every_function_has_a_label(name: str) -> None:
 
 def test_units() -> None:
     """Probabilities and privacy losses have their units at the axes; what has the user's units has none."""
-    assert with_unit("eps", unit_of_argument("eps")) == "eps (nats)"
+    assert with_unit("epsilon", unit_of_argument("epsilon")) == "epsilon (nats)"
     assert with_unit("clip_norm", unit_of_argument("clip_norm")) == "clip_norm"
     assert {unit_of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
     assert {unit_of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}

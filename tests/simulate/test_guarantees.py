@@ -34,7 +34,7 @@ def test_minibatch_sgd_is_a_composition_of_the_worst_silo():
     assert result.guarantee().adjacency == "replace"
 
 
-draws_of_five = partial(hs.FixedSizeSampled, dataset_size=20, batch_size=5)
+draws_of_five = partial(hs.FixedSizeSampled, num_records=20, batch_size=5)
 
 
 @pytest.mark.parametrize(

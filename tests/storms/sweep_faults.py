@@ -32,7 +32,7 @@ from written_files import lost_and_doubled, whole_files
 # 40 parts of unlike costs, about 20 ms to 200 ms each: enough for something to be killed between any two of them.
 PLAN = {
     "shard_rows": 6,
-    "outputs": {"spent": {"function": "dpsgd_delta", "arguments": {"eps": 1.0}}},
+    "outputs": {"spent": {"function": "dpsgd_delta", "arguments": {"epsilon": 1.0}}},
     "axes": {
         "noise_multiplier": {"logspace": [0.7, 5.0], "num": 40},
         "sampling_rate": [0.01, 0.05, 0.2],

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 THETA: dict[str, Any] = {
     "shard_rows": 7,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
+    "axes": {"epsilon": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
 }
 
 
 # Of every argument of the registered functions a value in the domain of each of them.
 GOOD: dict[str, Any] = {
-    **dict.fromkeys(("eps", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
+    **dict.fromkeys(("epsilon", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
     **dict.fromkeys(("clip_norm", "diameter", "distance", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
     **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
     **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),

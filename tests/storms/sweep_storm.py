@@ -38,7 +38,7 @@ PLANS = [
         "shard_rows": CELLS // PARTS,
         "outputs": {"delta": "theta", "log_delta": "log_theta"},
         "fixed": {"r": r},
-        "axes": {"eps": {"linspace": [0.0, 8.0], "num": CELLS}},
+        "axes": {"epsilon": {"linspace": [0.0, 8.0], "num": CELLS}},
     }
     for r in (1.0, 2.0)
 ]

@@ -32,7 +32,7 @@ PLAN = {
     "shard_rows": CELLS // PARTS,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
     "fixed": {"r": 1.5},
-    "axes": {"eps": {"linspace": [0.0, 8.0], "num": CELLS}},
+    "axes": {"epsilon": {"linspace": [0.0, 8.0], "num": CELLS}},
 }
 CLIENT = """
 import json, os, sys

@@ -72,7 +72,9 @@ def test_texts_are_those_of_the_cell_alone(name: str) -> None:
 def test_numbers_in_texts() -> None:
     """A number in a text has the digits that NumPy gives it, as where a single call raises."""
     values = [-1e-300, -1e16, -1e15, -0.1, -1.5e-5, -123456789.125, -(2.0**53), -1e22]
-    shard = evaluate(parse({"outputs": {"y": "gdp_delta"}, "fixed": {"eps": 1.0}, "axes": {"mu": values}}), range(8), 1)
+    shard = evaluate(
+        parse({"outputs": {"y": "gdp_delta"}, "fixed": {"epsilon": 1.0}, "axes": {"mu": values}}), range(8), 1
+    )
     for row, value in enumerate(values):
         with pytest.raises(ValueError, match="mu must") as raised:
             hs.gdp_delta(value, 1.0)
@@ -87,7 +89,7 @@ def calls(register: Callable[[Callable[..., Any]], None]) -> list[int]:
     def gdp(mu: Any, eps: Any, *, num_threads: Any = None, on_error: Any = "raise") -> Any:
         made.append(np.broadcast(mu, eps).size)
         if np.ndim(eps) == 0 and eps == 7.0:
-            message = "eps must not be 7"
+            message = "epsilon must not be 7"
             raise ValueError(message)
         return hs.gdp_delta(mu, eps, num_threads=num_threads, on_error=on_error)
 
@@ -97,7 +99,7 @@ def calls(register: Callable[[Callable[..., Any]], None]) -> list[int]:
 
 def test_one_call_for_all_bad_cells(calls: list[int]) -> None:
     """Bad cells, each with a value of its own, cost no call of their own."""
-    axes = {"mu": {"linspace": [-1.0, 1.0], "num": 2001}, "eps": {"linspace": [0.0, 1.0], "num": 5}}
+    axes = {"mu": {"linspace": [-1.0, 1.0], "num": 2001}, "epsilon": {"linspace": [0.0, 1.0], "num": 5}}
     shard = evaluate(parse({"outputs": {"y": "testing.gdp"}, "axes": axes}), range(10_005), 1)
     assert len(calls) == 1
     assert (len(shard.errors.texts), int((shard.errors.codes >= 0).sum())) == (1000, 5000)  # mu = 0 is good
@@ -105,10 +107,10 @@ def test_one_call_for_all_bad_cells(calls: list[int]) -> None:
 
 def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
     """Where constants alone are refused, all cells get the text by two calls: with all cells, and with none."""
-    plan = parse({"outputs": {"y": "testing.gdp"}, "fixed": {"eps": 7.0}, "axes": {"mu": {"range": [1, 1000]}}})
+    plan = parse({"outputs": {"y": "testing.gdp"}, "fixed": {"epsilon": 7.0}, "axes": {"mu": {"range": [1, 1000]}}})
     shard = evaluate(plan, range(1000), 1)
     assert calls == [1000, 0]
-    assert shard.errors.texts == ["y: eps must not be 7"]
+    assert shard.errors.texts == ["y: epsilon must not be 7"]
     assert np.isnan(shard.outputs["y"]).all()
 
 
@@ -129,7 +131,7 @@ def test_warnings_of_each_thread() -> None:
 PLAN = {
     "shard_rows": 4,
     "outputs": {"spent": "gdp_delta"},
-    "axes": {"mu": [3.0, 2.0, 1.0, -1.0, -2.0], "eps": [0.0, 1.0, 2.0]},  # cells 9 to 14 are refused
+    "axes": {"mu": [3.0, 2.0, 1.0, -1.0, -2.0], "epsilon": [0.0, 1.0, 2.0]},  # cells 9 to 14 are refused
 }
 
 
@@ -152,7 +154,7 @@ def test_exit_code_of_failed_cells(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A strict run ends at a part with a failed cell, also of an earlier run, and names the cell, its inputs and the reason."""
-    message = r"cell 9 \(mu = -1.0, eps = 0.0\): spent: mu must .*, not -1.0; {} cells are kept"
+    message = r"cell 9 \(mu = -1.0, epsilon = 0.0\): spent: mu must .*, not -1.0; {} cells are kept"
     with pytest.raises(CellError, match=message.format("[048]")):
         run({**PLAN, "axes": {**PLAN["axes"], "mu": [3.0, 2.0, 1.0, -1.0]}}, tmp_path / "out", strict=True)
     assert main(["sweep", "run", str(written(PLAN, tmp_path)), "-o", str(tmp_path / "cli"), "--strict"]) == 3

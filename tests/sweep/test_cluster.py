@@ -34,7 +34,10 @@ pytestmark = pytest.mark.slow
 THETA = {
     "shard_rows": 3,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 10}, "r": [-1.0, 0.1, 1.0, 10.0]},  # a quarter is out of the domain
+    "axes": {
+        "epsilon": {"linspace": [0.0, 4.0], "num": 10},
+        "r": [-1.0, 0.1, 1.0, 10.0],
+    },  # a quarter is out of the domain
 }
 FEDERATION = {
     "shard_rows": 5,
@@ -293,7 +296,7 @@ def test_who_writes(
 def test_plan_travels_once(tmp_path: Path, client: Any, submissions: list[Any]) -> None:
     """A plan of 2,000 listed values is sent once, and not with every task."""
     values = [k / 65536 for k in range(2000)]
-    plan = {"shard_rows": 200, "outputs": {"delta": "theta"}, "axes": {"eps": values, "r": [1.5]}}
+    plan = {"shard_rows": 200, "outputs": {"delta": "theta"}, "axes": {"epsilon": values, "r": [1.5]}}
     run(plan, tmp_path / "out", client=client)
     sent = [[given for given in call.args if not isinstance(given, distributed.Future)] for call in submissions]
     assert [len(pickle.dumps(given)) > 1000 for given in sent] == [True] + [False] * 10
@@ -301,7 +304,7 @@ def test_plan_travels_once(tmp_path: Path, client: Any, submissions: list[Any]) 
 
 def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> None:
     """A strict run ends at a part with an error, which no worker has written."""
-    plan = {"shard_rows": 1, "outputs": {"delta": "theta"}, "axes": {"r": [1.0, 2.0, -1.0], "eps": [1.0]}}
+    plan = {"shard_rows": 1, "outputs": {"delta": "theta"}, "axes": {"r": [1.0, 2.0, -1.0], "epsilon": [1.0]}}
     with pytest.raises(CellError, match="cell 2 "):
         run(plan, tmp_path / "out", client=client, strict=True)
     parts = {

@@ -27,7 +27,7 @@ from hockeystick.sweep import cluster
 
 pytestmark = pytest.mark.slow
 
-PLAN = {"shard_rows": 2, "outputs": {"delta": "theta"}, "axes": {"eps": [0.0, 1.0, 2.0], "r": [0.5, 1.5]}}
+PLAN = {"shard_rows": 2, "outputs": {"delta": "theta"}, "axes": {"epsilon": [0.0, 1.0, 2.0], "r": [0.5, 1.5]}}
 PAGES = ("status", "info/main/workers.html", "info/logs.html", "json/counts.json", "individual-task-stream")
 
 

@@ -25,7 +25,7 @@ PLAN: dict[str, Any] = {
     "shard_rows": 37,
     "outputs": {
         "mu": "federated.fedavg_gdp",
-        "spent": {"function": "federated.fedavg_delta", "arguments": {"eps": 0.5}},
+        "spent": {"function": "federated.fedavg_delta", "arguments": {"epsilon": 0.5}},
     },
     "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1, "num_clients": 50},
     "axes": {
@@ -58,9 +58,9 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_subgrids_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> None:
     """The subgrids of any range of cells hold each of them once, with the values of its axes."""
-    names = ("eps", "r", "x", "p")[: len(lengths)]
+    names = ("epsilon", "r", "x", "p")[: len(lengths)]
     axes = {name: {"range": [1, length]} for name, length in zip(names, lengths, strict=True)}
-    functions = {"eps": "theta", "r": "theta", "x": "q", "p": "q_inv"}
+    functions = {"epsilon": "theta", "r": "theta", "x": "q", "p": "q_inv"}
     axes |= {"r": [1]} if len(lengths) == 1 else {}
     plan = parse({"outputs": {f"y_{name}": functions[name] for name in names}, "axes": axes})
     start = ends[0] % plan.num_cells
@@ -197,7 +197,7 @@ def test_types_of_the_columns(out: Path) -> None:
 
 def test_memory_does_not_grow_with_the_cells() -> None:
     """What a run of 10^9 cells keeps is a few numbers a shard: a schedule of 15 259 shards takes less than 8 MB."""
-    axes = {"eps": {"linspace": [0.0, 8.0], "num": 10_000}, "r": {"linspace": [0.1, 5.0], "num": 100_000}}
+    axes = {"epsilon": {"linspace": [0.0, 8.0], "num": 10_000}, "r": {"linspace": [0.1, 5.0], "num": 100_000}}
     plan = parse({"outputs": {"delta": "theta"}, "axes": axes})
     assert plan.num_cells == 10**9
     tracemalloc.start()

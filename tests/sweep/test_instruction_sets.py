@@ -105,8 +105,8 @@ def test_logspace_is_that_of_the_c_library() -> None:
     """The values of a logspace are within a few units in the last place of the powers, whatever NumPy's own loops give."""
     mpmath = pytest.importorskip("mpmath")
     for first, last, num in ((1e-3, 1.0, 4), (0.7, 5.0, 40), (1e-300, 1e300, 7), (3.0, 2.0, 5)):
-        axes = {"eps": {"logspace": [first, last], "num": num}, "r": [1.0]}
-        values = parse({"outputs": {"delta": "theta"}, "axes": axes}).columns["eps"]
+        axes = {"epsilon": {"logspace": [first, last], "num": num}, "r": [1.0]}
+        values = parse({"outputs": {"delta": "theta"}, "axes": axes}).columns["epsilon"]
         assert (values[0], values[-1]) == (first, last)
         with mpmath.workdps(40):
             ratio = mpmath.mpf(last) / mpmath.mpf(first)

@@ -30,7 +30,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 LONG: dict[str, Any] = {
     "shard_rows": 250,
     "outputs": {"delta": "theta", "epsilon": {"function": "gaussian_epsilon", "arguments": {"delta": 1e-5}}},
-    "axes": {"eps": {"linspace": [0.0, 8.0], "num": 250}, "r": {"logspace": [1e-3, 10.0], "num": 400}},
+    "axes": {"epsilon": {"linspace": [0.0, 8.0], "num": 250}, "r": {"logspace": [1e-3, 10.0], "num": 400}},
 }
 
 
@@ -128,9 +128,18 @@ def test_one_run_at_a_time(tmp_path: Path, scheme: str) -> None:
 
 CHANGES = [
     ({"axes": {**THETA["axes"], "r": [1.0]}}, r"axes.r.* changed|axes.r changed from \{'logspace'.* to \[1.0\]"),
-    ({"axes": {**THETA["axes"], "eps": {"linspace": [0.0, 4.0], "num": 6}}}, r"axes.eps.num changed from 5 to 6"),
-    ({"axes": {**THETA["axes"], "eps": {"linspace": [0, 4.0], "num": 5}}}, r"axes.eps.linspace changed from"),  # a type
-    ({"axes": {key: THETA["axes"][key] for key in ("r", "eps")}}, r"axes order changed from eps, r to r, eps"),
+    (
+        {"axes": {**THETA["axes"], "epsilon": {"linspace": [0.0, 4.0], "num": 6}}},
+        r"axes.epsilon.num changed from 5 to 6",
+    ),
+    (
+        {"axes": {**THETA["axes"], "epsilon": {"linspace": [0, 4.0], "num": 5}}},
+        r"axes.epsilon.linspace changed from",
+    ),  # a type
+    (
+        {"axes": {key: THETA["axes"][key] for key in ("r", "epsilon")}},
+        r"axes order changed from epsilon, r to r, epsilon",
+    ),
     ({"outputs": {"delta": "theta"}}, r"outputs.log_delta was removed"),
     ({"outputs": {**THETA["outputs"], "third": "theta"}}, r"outputs.third was added"),
     ({"shard_rows": 8}, r"shard_rows changed from 7 to 8"),

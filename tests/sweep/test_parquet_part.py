@@ -180,7 +180,7 @@ THREADS = """
 import os, sys, time
 import pyarrow.parquet
 from hockeystick.sweep import run
-axes = {"eps": {"linspace": [0, 8], "num": 50}, "r": {"linspace": [0.1, 9], "num": 200}}
+axes = {"epsilon": {"linspace": [0, 8], "num": 50}, "r": {"linspace": [0.1, 9], "num": 200}}
 plan = {"shard_rows": 1000, "outputs": {"delta": "theta"}, "axes": axes}
 def threads():
     time.sleep(0.2)  # the kernel removes a joined thread a little later

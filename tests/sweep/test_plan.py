@@ -22,7 +22,7 @@ pytest.importorskip("pyarrow")
 
 FEDERATION = dict.fromkeys(("rounds", "local_steps", "num_clients", "clip_norm", "smoothness", "learning_rate"), 1)
 OUTPUTS = {"delta": "theta"}
-AXES = {"eps": [0.0, 1.0], "r": [1.0, 2.0]}
+AXES = {"epsilon": [0.0, 1.0], "r": [1.0, 2.0]}
 BAD_PLANS = [
     ({"outputs": {"delta": "os.system"}}, r"outputs.delta must name a registered function, not 'os.system'"),
     ({"outputs": {"delta": "_core.theta"}}, r"registered function, not '_core.theta'"),  # a private module
@@ -36,8 +36,8 @@ BAD_PLANS = [
     ({"outputs": None}, r"outputs must have at least one entry"),
     ({"outputs": {"r": "theta"}}, r"r must be used once"),  # an output named like an axis
     ({"axes": None}, r"axes must have at least one entry"),
-    ({"axes": {"eps": [0.0]}}, r"outputs.delta = theta needs r"),  # a required argument is missing
-    ({"axes": {**AXES, "sigma": [1.0]}}, r"axes.sigma is not an argument of any output; they take eps, r"),
+    ({"axes": {"epsilon": [0.0]}}, r"outputs.delta = theta needs r"),  # a required argument is missing
+    ({"axes": {**AXES, "sigma": [1.0]}}, r"axes.sigma is not an argument of any output; they take epsilon, r"),
     ({"fixed": {"sigma": 1.0}}, r"fixed.sigma is not an argument of any output"),
     ({"fixed": {"r": 1.0}}, r"r must be used once"),
     ({"zip": [{"r": [1.0]}]}, r"r must be used once"),
@@ -74,9 +74,9 @@ BAD_PLANS = [
     ({"axes": {**AXES, "r": {"range": [1, 10**12]}}}, r"range must have at most 10000000 values"),
     ({"zip": {"r": [1.0]}}, r"zip must be an array of tables"),  # [zip] where [[zip]] is meant
     ({"zip": [{}]}, r"zip\[0\] must be a table of equally long lists"),
-    ({"axes": {"eps": [0]}, "zip": [{"r": [1.0, 2.0], "x": [1.0]}]}, r"lists of one length, not r of 2, x of 1"),
-    ({"axes": {"eps": [0]}, "zip": [{"r": {"linspace": [0, 1], "num": 2}}]}, r"zip\[0\].r must be a list"),
-    ({"axes": {"eps": [0]}, "zip": [{"r": [1.0], "x": [1.0]}]}, r"zip\[0\].x is not an argument"),
+    ({"axes": {"epsilon": [0]}, "zip": [{"r": [1.0, 2.0], "x": [1.0]}]}, r"lists of one length, not r of 2, x of 1"),
+    ({"axes": {"epsilon": [0]}, "zip": [{"r": {"linspace": [0, 1], "num": 2}}]}, r"zip\[0\].r must be a list"),
+    ({"axes": {"epsilon": [0]}, "zip": [{"r": [1.0], "x": [1.0]}]}, r"zip\[0\].x is not an argument"),
     ({"fixed": 3}, r"fixed must be a table, not 3"),
     ({"fixed": {"r": [1.0]}}, r"fixed.r must be a number or a string"),
     ({"title": 3}, r"title must be a string, not 3"),
@@ -112,8 +112,11 @@ BAD_PLANS += [
     ({**FEDAVG, "axes": {"noise_std": [1.0], "schedule": ["constant", "constnat"]}}, NO_WORD),
     ({**FEDAVG, "fixed": {**FEDERATION, "schedule": "constnat"}}, NO_WORD),
     ({**FEDAVG, "fixed": {**FEDERATION, "schedule": 1}}, r"fixed.schedule must be one of"),
-    ({"axes": {"eps": LONG, "r": LONG}}, r"at most 10{12} cells together, not 2000000 x 2000000 = 4000000000000$"),
-    ({"shard_rows": 3, "axes": {"eps": [1], "r": MILLION}}, r"shard_rows must be at least 4 for 1000000 cells, not 3"),
+    ({"axes": {"epsilon": LONG, "r": LONG}}, r"at most 10{12} cells together, not 2000000 x 2000000 = 4000000000000$"),
+    (
+        {"shard_rows": 3, "axes": {"epsilon": [1], "r": MILLION}},
+        r"shard_rows must be at least 4 for 1000000 cells, not 3",
+    ),
     *(
         ({"instruction_set": given}, r"instruction_set must be one of portable, v2, v3, v4, not ")
         for given in ("avx2", "", 3, ["v3"])
@@ -201,7 +204,7 @@ def test_rows_of_a_shard() -> None:
         ({"outputs": OUTPUTS, "axes": AXES}, 65536),
         ({"outputs": OUTPUTS, "axes": AXES, "shard_rows": 3}, 3),
         (
-            {"outputs": OUTPUTS, "axes": {"eps": {"range": [1, 10**5]}, "r": MILLION}},
+            {"outputs": OUTPUTS, "axes": {"epsilon": {"range": [1, 10**5]}, "r": MILLION}},
             2**19,
         ),  # 10^11 cells, 190735 files
         ({**dear, "axes": {"sampling_rate": [0.1], "steps": MILLION}}, 2048),
@@ -221,7 +224,7 @@ def test_number_of_threads(tmp_path: Path, num_threads: Any, error: type[Excepti
     assert not (tmp_path / "out").exists()
 
 
-SMALL = {"outputs": {"delta": "theta"}, "axes": {"eps": [0.0, 1.0], "r": [0.5]}}
+SMALL = {"outputs": {"delta": "theta"}, "axes": {"epsilon": [0.0, 1.0], "r": [0.5]}}
 INT64 = np.iinfo(np.int64)
 
 
@@ -236,14 +239,19 @@ def nested(depth: int) -> list[Any]:
 @pytest.mark.parametrize("key", ["title", "outputs", "fixed", "axes", "zip", "shard_rows"])
 def test_deep_mappings(key: str) -> None:
     """A mapping that is nested so deeply is refused, wherever the nest is."""
-    for deep in (nested(10_000), {"eps": nested(10_000)}, [nested(10_000)], {"eps": {"linspace": nested(10_000)}}):
+    for deep in (
+        nested(10_000),
+        {"epsilon": nested(10_000)},
+        [nested(10_000)],
+        {"epsilon": {"linspace": nested(10_000)}},
+    ):
         with pytest.raises(PlanError):
             parse({**SMALL, key: deep})
 
 
 def test_deep_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A manifest of a hundred thousand brackets, or a deep plan in one, is no plan; the command says so in one line."""
-    (tmp_path / "plan.toml").write_text('outputs = { delta = "theta" }\naxes = { eps = [0.0], r = [1.0] }\n')
+    (tmp_path / "plan.toml").write_text('outputs = { delta = "theta" }\naxes = { epsilon = [0.0], r = [1.0] }\n')
     for text in ("[" * 100_000, '{"format": 3, "plan": ' + '{"a":' * 50_000 + "0" + "}" * 50_001):
         (tmp_path / "_manifest.json").write_text(text)
         for rest in (["report", str(tmp_path)], ["run", str(tmp_path / "plan.toml"), "-o", str(tmp_path)]):
@@ -260,19 +268,19 @@ def test_widest_range() -> None:
         ((2**64 - 1) // 255, [INT64.min + k * ((2**64 - 1) // 255) for k in range(256)]),
     ):
         axis = {"range": [INT64.min, INT64.max], "step": step}
-        parsed = parse({"outputs": {"delta": "theta"}, "fixed": {"r": 1.0}, "axes": {"eps": axis}})
-        assert parsed.columns["eps"].tolist() == expected
-    parsed = parse({**SMALL, "axes": {"eps": {"range": [3, 3], "step": 10**30}}, "fixed": {"r": 1.0}})
-    assert parsed.columns["eps"].tolist() == [3]
+        parsed = parse({"outputs": {"delta": "theta"}, "fixed": {"r": 1.0}, "axes": {"epsilon": axis}})
+        assert parsed.columns["epsilon"].tolist() == expected
+    parsed = parse({**SMALL, "axes": {"epsilon": {"range": [3, 3], "step": 10**30}}, "fixed": {"r": 1.0}})
+    assert parsed.columns["epsilon"].tolist() == [3]
 
 
 @pytest.mark.parametrize("ends", [[-1e308, 1e308], [1.7e308, -1.7e308]])
 def test_ends_too_far_apart(ends: list[float]) -> None:
     """Values between ends whose distance is no double are refused with their key, and NumPy warns of nothing."""
-    given = {**SMALL, "axes": {"eps": {"linspace": ends, "num": 3}}, "fixed": {"r": 1.0}}
+    given = {**SMALL, "axes": {"epsilon": {"linspace": ends, "num": 3}}, "fixed": {"r": 1.0}}
     with (
         np.errstate(all="raise"),
-        pytest.raises(PlanError, match=r"^axes\.eps\.linspace must have finite values between its ends, not \["),
+        pytest.raises(PlanError, match=r"^axes\.epsilon\.linspace must have finite values between its ends, not \["),
     ):
         parse(given)
 
@@ -281,7 +289,7 @@ def test_ratios_up_to_the_largest_double() -> None:
     """A logspace may end at the largest double."""
     axis = {"logspace": [1.0, sys.float_info.max], "num": 7}
     with np.errstate(all="raise"):
-        parsed = parse({**SMALL, "axes": {"eps": axis}, "fixed": {"r": 1.0}})
+        parsed = parse({**SMALL, "axes": {"epsilon": axis}, "fixed": {"r": 1.0}})
     np.testing.assert_allclose(
-        np.log10(parsed.columns["eps"]), np.arange(7) / 6 * np.log10(sys.float_info.max), rtol=1e-12
+        np.log10(parsed.columns["epsilon"]), np.arange(7) / 6 * np.log10(sys.float_info.max), rtol=1e-12
     )

@@ -228,7 +228,7 @@ def test_object_store_without_the_bucket(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 PLANS = [
-    {"shard_rows": 2, "outputs": {"delta": "theta"}, "fixed": {"r": r}, "axes": {"eps": {"range": [0, 9]}}}
+    {"shard_rows": 2, "outputs": {"delta": "theta"}, "fixed": {"r": r}, "axes": {"epsilon": {"range": [0, 9]}}}
     for r in (1.0, 2.0)
 ]
 

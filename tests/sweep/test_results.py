@@ -31,13 +31,13 @@ PLAN = {
     "title": "theta",
     "shard_rows": 5,
     "outputs": {"delta": "theta", "tail": {"function": "q_inv", "arguments": {"p": 0.0}}},
-    "axes": {"eps": EPS, "r": R},
+    "axes": {"epsilon": EPS, "r": R},
 }
 # Counts, words, failed cells (mu < 0) and fixed arguments; 24 cells in five parts.
 FEDERATION = {
     "shard_rows": 5,
     "outputs": {"mu": "federated.fedavg_gdp", "delta": {"function": "gdp_delta", "arguments": {"mu": 1.0}}},
-    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "eps": 1.0},
+    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "epsilon": 1.0},
     "axes": {"schedule": ["constant", "cyclic"], "noise_std": [-1.0, 0.1, 0.5]},
     "zip": [{"local_steps": [50, 100, 200, 50], "rounds": [600, 300, 150, 600]}],
 }
@@ -157,7 +157,7 @@ def test_ties_and_infinities(thetas: Path, federation: Path, sign: int) -> None:
     best = sweep.open(thetas).best(**{asked: "tail"})  # type: ignore[arg-type]
     assert best is not None
     assert (best["cell"], best["tail"]) == (0, math.inf)
-    assert sweep.open(thetas).best("tail > 1e308", **{asked: "eps"})["eps"] == (4.0 if sign > 0 else 0.0)  # type: ignore[arg-type, index]
+    assert sweep.open(thetas).best("tail > 1e308", **{asked: "epsilon"})["epsilon"] == (4.0 if sign > 0 else 0.0)  # type: ignore[arg-type, index]
     best = sweep.open(federation).best(**{asked: "mu"})  # type: ignore[arg-type]
     known = [row for row in rows_of(federation) if not math.isnan(row["mu"])]
     expected = (max if sign > 0 else min)(known, key=lambda row: row["mu"])
@@ -262,13 +262,13 @@ def test_counts_are_compared_exactly() -> None:
         ("delta is 1", "where must be comparisons"),
         ("delta", "where must be comparisons"),
         ("1 < 2", "where must be comparisons"),
-        ("eps < r", "where must be comparisons"),
+        ("epsilon < r", "where must be comparisons"),
         ("True", "where must be comparisons"),
         ("delta < True", "where must be comparisons"),
         ("delta < 1j", "where must be comparisons"),
         ("delta < None", "where must be comparisons"),
         ("delta < b'1'", "where must be comparisons"),
-        ("delta & eps", "where must be comparisons"),
+        ("delta & epsilon", "where must be comparisons"),
         ("", "where must be comparisons"),
         ("delta <", "where must be comparisons"),
         ("delta < 2or r < 1", "where must be comparisons"),
@@ -314,10 +314,10 @@ def test_what_is_no_condition(thetas: Path, text: str, message: str | None) -> N
     ("asked", "kind", "message"),
     [
         ({}, ValueError, "one of maximise and minimise must be given, not neither"),
-        ({"maximise": "eps", "minimise": "eps"}, ValueError, "must be given, not both"),
+        ({"maximise": "epsilon", "minimise": "epsilon"}, ValueError, "must be given, not both"),
         ({"maximise": "epsilon"}, ValueError, "maximise must name columns of the table, not 'epsilon'; did you mean"),
         ({"minimise": "error"}, ValueError, "minimise must name a column of numbers, not error"),
-        ({"where": 3, "minimise": "eps"}, TypeError, "where must be a text"),
+        ({"where": 3, "minimise": "epsilon"}, TypeError, "where must be a text"),
     ],
 )
 def test_what_is_no_question(thetas: Path, asked: dict[str, Any], kind: type[Exception], message: str) -> None:
@@ -344,10 +344,10 @@ def test_by_axes(thetas: Path, federation: Path) -> None:
     """Dimensions are the axes, a zip is one of them; values, units, status and what is fixed are where xarray has them."""
     pytest.importorskip("xarray")
     cube = sweep.open(thetas).to_xarray()
-    assert cube["delta"].dims == ("eps", "r")
+    assert cube["delta"].dims == ("epsilon", "r")
     np.testing.assert_array_equal(cube["delta"].values, hs.theta(np.array(EPS)[:, None], R))
     assert cube["delta"].attrs == {"function": "theta", "arguments": "{}", "status": "exact", "units": "probability"}
-    assert float(cube["delta"].sel(eps=2.0, r=1.0)) == hs.theta(2.0, 1.0)
+    assert float(cube["delta"].sel(epsilon=2.0, r=1.0)) == hs.theta(2.0, 1.0)
     assert cube.attrs["missing_cells"] == cube.attrs["failed_cells"] == 0
     assert cube.attrs["title"] == "theta"
     cube = sweep.open(federation).to_xarray()
@@ -398,4 +398,4 @@ def test_at_a_url(tmp_path: Path) -> None:
     table = sweep.open(url)
     assert table.verify() == ()
     assert table.table().to_table()["delta"].to_pylist() == hs.theta(np.array(EPS)[:, None], R).ravel().tolist()
-    assert table.best("delta <= 0.1", minimise="eps") is not None
+    assert table.best("delta <= 0.1", minimise="epsilon") is not None

@@ -59,8 +59,8 @@ def test_values_equal_the_direct_call(tmp_path: Path) -> None:
     """Cells are numbered with the last axis fastest, and hold what the function gives for their inputs, bit for bit."""
     summary = run(changed(THETA, fixed={}), tmp_path / "out")
     cells = table(tmp_path / "out")
-    assert cells.column_names == ["cell", "eps", "r", "delta", "log_delta", "error"]
-    eps, r = cells["eps"].to_numpy(), cells["r"].to_numpy()
+    assert cells.column_names == ["cell", "epsilon", "r", "delta", "log_delta", "error"]
+    eps, r = cells["epsilon"].to_numpy(), cells["r"].to_numpy()
     np.testing.assert_array_equal(cells["cell"].to_numpy(), np.arange(20))
     np.testing.assert_array_equal(eps, np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], 4))
     np.testing.assert_allclose(r, np.tile(np.geomspace(0.1, 10, 4), 5), rtol=1e-15)
@@ -73,12 +73,12 @@ def test_values_equal_the_direct_call(tmp_path: Path) -> None:
 
 def test_ends_are_included_exactly(tmp_path: Path) -> None:
     """Linspace, logspace and range end on the numbers written in the plan."""
-    axes = {"eps": {"linspace": [0.1, 0.7], "num": 4}, "r": {"logspace": [1e-3, 0.3], "num": 6}}
+    axes = {"epsilon": {"linspace": [0.1, 0.7], "num": 4}, "r": {"logspace": [1e-3, 0.3], "num": 6}}
     run(changed(THETA, axes=axes), tmp_path / "out")
-    assert {0.1, 0.7} <= {*column(tmp_path / "out", "eps")}
+    assert {0.1, 0.7} <= {*column(tmp_path / "out", "epsilon")}
     assert {1e-3, 0.3} <= {*column(tmp_path / "out", "r")}
-    plan = parse(changed(THETA, axes={"eps": {"range": [1, 10], "step": 3}, "r": [1.0]}))
-    assert plan.columns["eps"].tolist() == [1, 4, 7, 10]
+    plan = parse(changed(THETA, axes={"epsilon": {"range": [1, 10], "step": 3}, "r": [1.0]}))
+    assert plan.columns["epsilon"].tolist() == [1, 4, 7, 10]
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -92,10 +92,10 @@ def test_zipped_axes_move_together(tmp_path: Path) -> None:
         {"x": 9.0, "factor": 2, "y": 6.0},
     ]
     base = {"outputs": {"delta": "theta"}}
-    first = load({**base, "zip": [{"eps": [0, 1]}], "axes": {"r": [1.0, 2.0]}})
-    last = load({**base, "axes": {"r": [1.0, 2.0]}, "zip": [{"eps": [0, 1]}]})
-    assert [*first.columns] == ["eps", "r"]
-    assert [*last.columns] == ["r", "eps"]
+    first = load({**base, "zip": [{"epsilon": [0, 1]}], "axes": {"r": [1.0, 2.0]}})
+    last = load({**base, "axes": {"r": [1.0, 2.0]}, "zip": [{"epsilon": [0, 1]}]})
+    assert [*first.columns] == ["epsilon", "r"]
+    assert [*last.columns] == ["r", "epsilon"]
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -115,7 +115,11 @@ def test_mapping_and_file_agree(tmp_path: Path) -> None:
     text = '[outputs]\ndelta = "theta"\n[axes]\neps = [0, 1]\nr = [1.5, 2.5]\n'
     (tmp_path / "plan.toml").write_text(text)
     run(tmp_path / "plan.toml", tmp_path / "file", num_threads=2)
-    run({"outputs": {"delta": "theta"}, "axes": {"eps": [0, 1], "r": [1.5, 2.5]}}, tmp_path / "mapping", num_threads=1)
+    run(
+        {"outputs": {"delta": "theta"}, "axes": {"epsilon": [0, 1], "r": [1.5, 2.5]}},
+        tmp_path / "mapping",
+        num_threads=1,
+    )
     assert content(tmp_path / "file") == content(tmp_path / "mapping")
 
 
@@ -129,7 +133,7 @@ def test_callers_settings_change_nothing(tmp_path: Path) -> None:
         "smoothness": 1.0,
         "diameter": 2.0,
     }
-    axes = {"noise_std": [0.5, 1e-200], "eps": [0.5, 1e200]}
+    axes = {"noise_std": [0.5, 1e-200], "epsilon": [0.5, 1e200]}
     plan = {"outputs": {"delta": "last_iterate.best"}, "fixed": fixed, "axes": axes}
     run(plan, tmp_path / "plain")
     with np.errstate(all="raise"), warnings.catch_warnings():
@@ -176,7 +180,7 @@ def test_refused_arrays_are_asked_cell_by_cell(tmp_path: Path) -> None:
 
 def test_ufunc_outside_its_domain(tmp_path: Path) -> None:
     """A ufunc gives NaN without a text; the table says which function it was."""
-    run(changed(THETA, outputs={"delta": "theta"}, axes={"eps": [1.0], "r": [-1.0, 1.0]}), tmp_path / "out")
+    run(changed(THETA, outputs={"delta": "theta"}, axes={"epsilon": [1.0], "r": [-1.0, 1.0]}), tmp_path / "out")
     assert table(tmp_path / "out")["error"].to_pylist() == ["delta: outside the domain of theta", None]
 
 
@@ -197,7 +201,12 @@ def test_federated_schedules(tmp_path: Path) -> None:
 def test_axes_are_constant_over_rounds(tmp_path: Path) -> None:
     """An axis over an argument that might vary by round is a grid of constants, never a schedule."""
     fixed = {"num_users": 100, "lipschitz": 1.0, "radius": 1.0, "loss": "convex"}
-    axes = {"noise_std": [1.0, 1.5, 2.0], "batch_size": [10, 20, 30], "learning_rate": [0.1, 0.5], "eps": [0.0, 0.5]}
+    axes = {
+        "noise_std": [1.0, 1.5, 2.0],
+        "batch_size": [10, 20, 30],
+        "learning_rate": [0.1, 0.5],
+        "epsilon": [0.0, 0.5],
+    }
     outputs = {"last": "federated.trusted_aggregator", "stopped": "federated.trusted_aggregator_random_stop"}
     run({"outputs": outputs, "fixed": fixed, "axes": axes}, tmp_path / "out")
     for cell in table(tmp_path / "out").to_pylist():

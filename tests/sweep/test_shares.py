@@ -23,7 +23,7 @@ PLAN = {
     "title": "é",
     "shard_rows": 3,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
-    "axes": {"eps": {"linspace": [0.0, 4.0], "num": 7}, "r": {"logspace": [0.1, 10.0], "num": 4}},
+    "axes": {"epsilon": {"linspace": [0.0, 4.0], "num": 7}, "r": {"logspace": [0.1, 10.0], "num": 4}},
 }  # ten parts
 
 

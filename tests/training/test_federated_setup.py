@@ -15,7 +15,7 @@ import refused_calls
 from hockeystick.training.federated_setup import rounded_norm
 
 SETTINGS = {
-    "clients": 1000,
+    "num_clients": 1000,
     "clients_per_round": 50,
     "rounds": 40,
     "clip_norm": 0.5,
@@ -47,7 +47,7 @@ def test_poisson_is_dpsgd_over_clients():
         ({"sampling": "shuffled"}, 2 * math.sqrt(2) / 1.5),  # 20 rounds are a pass, 40 are two
         ({"sampling": "shuffled", "rounds": 41}, 2 * math.sqrt(3) / 1.5),
         ({"sampling": "shuffled", "rounds": 1}, 2 / 1.5),
-        ({"sampling": "shuffled", "clients": 1049, "rounds": 41}, 2 * math.sqrt(3) / 1.5),
+        ({"sampling": "shuffled", "num_clients": 1049, "rounds": 41}, 2 * math.sqrt(3) / 1.5),
     ],
 )
 def test_without_amplification_it_is_gaussian_dp(changes, mu):
@@ -104,7 +104,7 @@ def shuffled_delta(eps, clients, noise):
 @pytest.mark.parametrize(("clients", "noise"), list(itertools.product([1, 2, 3], [1.0, 2.0])))
 def test_shuffled_clients_stay_below(clients, noise):
     """The exact delta of a shuffled pass is at most what is claimed, and equal where a round has everybody."""
-    everyone = {"clients": clients, "clients_per_round": 1, "rounds": clients}
+    everyone = {"num_clients": clients, "clients_per_round": 1, "rounds": clients}
     claimed = parameters(**everyone, clip_norm=1.0, noise_std=noise, sampling="shuffled").accountant()
     for eps in (0.2, 1.0):
         exact = shuffled_delta(eps, clients, noise)
@@ -123,7 +123,7 @@ def test_shuffled_is_no_poisson_number():
 
 
 SECURE = {
-    "clients": 1000,
+    "num_clients": 1000,
     "dropouts": 100,
     "rounds": 20,
     "dimension": 4096,
@@ -184,7 +184,7 @@ def test_wrapping_around_leaks_no_more(modulus):
 def test_a_client_in_two_dimensions():
     """Three clients of which one drops out: the noise of two protects a vector of the largest norm, by enumeration."""
     training = secure(
-        clients=3, dropouts=1, rounds=1, dimension=2, clip_norm=2.0, client_noise_std=1.0, granularity=1.0, bits=8
+        num_clients=3, dropouts=1, rounds=1, dimension=2, clip_norm=2.0, client_noise_std=1.0, granularity=1.0, bits=8
     )
     norm = training.mechanism.sensitivity
     assert norm**2 == pytest.approx(4 + 0.5 + 2 + 0.5 * math.sqrt(2))
@@ -211,7 +211,7 @@ def test_more_dropouts_leak_more():
 def test_skellam_noise_adds_up():
     """Skellam noise has the variance of all that remain, and nearly the epsilon of the Gaussian."""
     training = secure(noise="skellam")
-    assert training.mechanism.variance == pytest.approx(900 * 50.0**2)
+    assert training.mechanism.noise_variance == pytest.approx(900 * 50.0**2)
     assert training.accountant().epsilon(1e-6) <= 1.1 * secure().accountant().epsilon(1e-6)
 
 
@@ -224,9 +224,9 @@ def test_replaced_clients():
 
 
 REFUSED = r"""
-parameters(clients_per_round=1001) -> at most clients
+parameters(clients_per_round=1001) -> at most num_clients
 parameters(sampling="all") -> with sampling
-parameters(clients=0) -> clients must be
+parameters(num_clients=0) -> num_clients must be
 parameters(rounds=0) -> rounds must be
 parameters(rounds=2.5) -> TypeError: rounds must be
 parameters(clip_norm=math.inf) -> clip_norm must be
@@ -236,7 +236,7 @@ parameters(noise_on="server") -> noise_on must be
 parameters(sampling="uniform") -> sampling must be
 parameters(sampling=True) -> TypeError: sampling must be
 parameters(noise_std=1e+300, clip_norm=1e-300) -> over clip_norm
-secure(dropouts=1000) -> dropouts must be at most clients - 1 \(999\), not 1000
+secure(dropouts=1000) -> dropouts must be at most num_clients - 1 \(999\), not 1000
 secure(dropouts=-1) -> dropouts must be an integer in
 secure(bits=12) -> bits must lie in \[13, 64\], as the noise of all clients has the deviation
 secure(bits=65) -> bits must lie in
@@ -246,7 +246,7 @@ secure(rounding="stochastic") -> rounding must be one of
 secure(granularity=1e-10, bits=64) -> clip_norm over granularity, rounded, must lie in \[1, 1e9\]
 secure(client_noise_std=1000.0, bits=60) -> client_noise_std over granularity must lie in
 secure(granularity=1e-320) -> client_noise_std over granularity must be finite
-secure(clients=10.5) -> TypeError: clients must be an integer
+secure(num_clients=10.5) -> TypeError: clients must be an integer
 """
 
 

@@ -17,7 +17,7 @@ import hockeystick as hs
 import refused_calls
 from hockeystick import cli
 
-REVIEWED = {"records": 60_000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1, "delta": 1e-5}
+REVIEWED = {"num_records": 60_000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1, "delta": 1e-5}
 STEPS = 15 * 235  # the last batch of an epoch is smaller
 NUMBER = r"(\d+(?:\.\d+)?)"
 
@@ -50,7 +50,7 @@ def test_peer_agrees():
         dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.5)), 500
     )
     theirs = dp_accounting.pld.PLDAccountant().compose(event).get_epsilon(1e-6)
-    text = hs.privacy_statement(records=10_000, batch_size=100, steps=500, noise_multiplier=1.5, delta=1e-6)
+    text = hs.privacy_statement(num_records=10_000, batch_size=100, steps=500, noise_multiplier=1.5, delta=1e-6)
     assert float(re.search(rf"ε = {NUMBER}", text)[1]) == pytest.approx(theirs, rel=2e-3)
 
 
@@ -60,7 +60,7 @@ def test_other_samplings_are_told(poisson):
     fixed = re.search(rf"between {NUMBER} and {NUMBER}", others).groups()
     ends = re.search(rf"at most {NUMBER} \(at least {NUMBER} if all batches had one size\)", others)
     shuffled = ends[2], ends[1]
-    bracket = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=235, epochs=15)
+    bracket = hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.1, num_batches=235, epochs=15)
     assert Decimal(shuffled[0]) <= Decimal(bracket.lower)
     assert Decimal(shuffled[1]) >= Decimal(bracket.upper)
     assert float(shuffled[0]) == pytest.approx(bracket.lower, rel=1e-3)
@@ -83,7 +83,7 @@ def test_unknown_is_the_worst():
 def test_part_of_an_epoch_has_no_lower_end():
     """Of shuffled batches that fill no epoch nothing is claimed from below, and one use is charged."""
     text = hs.privacy_statement(
-        records=1000, batch_size=10, steps=99, noise_multiplier=1.0, delta=1e-6, sampling="shuffled"
+        num_records=1000, batch_size=10, steps=99, noise_multiplier=1.0, delta=1e-6, sampling="shuffled"
     )
     assert "at least 0;" in line(text, "ε")
     assert float(re.search(rf"ε = {NUMBER}", text)[1]) == pytest.approx(hs.gaussian_epsilon(1.0, 1e-6), rel=1e-3)  # fmt: skip
@@ -131,7 +131,7 @@ def test_formats_say_the_same(form):
     """Every format has the numbers, the assumptions and what is not covered."""
     made = " ".join(hs.privacy_statement(**REVIEWED, clip_norm=0.5, format=form).split())
     numbers = ("1.1353", "20.5", "60000", "0.5")
-    for part in (*numbers, "batch normalisation", "tuning", hs.__version__, "statement --records"):
+    for part in (*numbers, "batch normalisation", "tuning", hs.__version__, "statement --num-records"):
         assert part in made, part
     assert ("``` hockeystick statement" in made) == (form == "markdown")  # to copy
 
@@ -186,7 +186,7 @@ def test_the_code_gives_it_again(capsys):
 
 def test_no_group_where_the_number_of_records_is_told():
     """A chain of added records changes the number that a sampler is told: no epsilon of several is claimed."""
-    truncated = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), sampling_rate=0.1, dataset_size=100, max_batch_size=20)
+    truncated = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), sampling_rate=0.1, num_records=100, max_batch_size=20)
     assert "several records" not in hs.Accountant().compose(truncated, 2).statement(1e-4)
 
 
@@ -195,7 +195,7 @@ def test_no_group_where_the_number_of_records_is_told():
 )
 def test_a_loader_that_drops_the_last_batch(records, batch_size, steps, noise, batches):
     """The rate of its Poisson samples is one over its length, as in Opacus, and its shuffled batches come round after so many steps."""
-    known = {"records": records, "batch_size": batch_size, "steps": steps, "noise_multiplier": noise, "delta": 1e-5}
+    known = {"num_records": records, "batch_size": batch_size, "steps": steps, "noise_multiplier": noise, "delta": 1e-5}
     truth = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), 1 / batches), steps).epsilon(1e-5)
     for said in ({"drop_last": True}, {"sampling_rate": 1 / batches}):
         text = hs.privacy_statement(**known, **said)
@@ -215,7 +215,7 @@ def test_no_loader_is_promised_less_than_opacus_would_count(records, share, epoc
     for drop_last in (False, True):
         length = len(range(0, records - (batch_size - 1 if drop_last else 0), batch_size))  # as torch counts
         made = hs.dpsgd_parameters(
-            records=records, batch_size=batch_size, epochs=epochs, noise_multiplier=noise, drop_last=drop_last
+            num_records=records, batch_size=batch_size, epochs=epochs, noise_multiplier=noise, drop_last=drop_last
         )
         assert made.sampling_rate >= 1 / length * (1 - 1e-15)
         assert made.sampling_rate == pytest.approx(1 / length if drop_last else batch_size / records, rel=1e-15)
@@ -224,7 +224,7 @@ def test_no_loader_is_promised_less_than_opacus_would_count(records, share, epoc
 
 def test_a_rate_stands_for_the_batch_size():
     """With a rate and steps the batch size need not be known; then nothing is said of other ways to make batches."""
-    known = {"records": 1000, "steps": 30, "noise_multiplier": 1.0, "delta": 1e-5}
+    known = {"num_records": 1000, "steps": 30, "noise_multiplier": 1.0, "delta": 1e-5}
     text = hs.privacy_statement(**known, sampling_rate=0.3)
     assert "If the batches are made otherwise" not in text
     assert "Poisson samples of rate 0.3 of 1000 records" in " ".join(text.split())

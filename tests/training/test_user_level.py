@@ -19,8 +19,8 @@ import refused_calls
 from hockeystick.training import bound_owners, user_level_parameters
 
 SETTINGS = {
-    "users": 1000,
-    "records": 3000,
+    "num_users": 1000,
+    "num_records": 3000,
     "records_per_user": 4,
     "batch_size": 300,
     "users_per_step": 100,
@@ -59,7 +59,7 @@ def exact_delta(noise, counts, chances, eps):
 def test_one_step_is_exact(noise, held, batch_size):
     """Delta of one step of either way is, in the worse direction, that of its own two laws."""
     drawn = {"batch_size": batch_size, "users_per_step": batch_size}
-    training = parameters(records=600, records_per_user=held, noise_multiplier=noise, **drawn)
+    training = parameters(num_records=600, records_per_user=held, noise_multiplier=noise, **drawn)
     for way, counts, rate in (
         (training.example_sampling, np.arange(held + 1), batch_size / 600),
         (training.user_sampling, np.arange(2), batch_size / 1000),
@@ -74,7 +74,7 @@ def test_one_step_is_exact(noise, held, batch_size):
 
 def test_two_ways():
     """A user with one record is a record; drawing users leaks less; group privacy of one record says more than its mixture."""
-    one = parameters(records=1000, records_per_user=1, batch_size=100, steps=50)
+    one = parameters(num_records=1000, records_per_user=1, batch_size=100, steps=50)
     record = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.5), 0.1), 50)
     for way in one:
         assert way.accountant().epsilon(1e-5) == pytest.approx(record.epsilon(1e-5), rel=1e-6)
@@ -146,9 +146,9 @@ def test_ends():
 
 
 REFUSED = r"""
-parameters(records=5000) -> records must be at most users times records_per_user \(4000\), not 5000
-parameters(batch_size=3001) -> batch_size must be at most records \(3000\), not 3001
-parameters(users_per_step=1001) -> users_per_step must be at most users \(1000\), not 1001
+parameters(num_records=5000) -> num_records must be at most num_users times records_per_user \(4000\), not 5000
+parameters(batch_size=3001) -> batch_size must be at most num_records \(3000\), not 3001
+parameters(users_per_step=1001) -> users_per_step must be at most num_users \(1000\), not 1001
 parameters(records_per_user=1001) -> group_size must be at most .*\(1000\)
 parameters(noise_multiplier=0.0) -> noise_multiplier must be positive
 parameters(steps=0) -> steps must be an integer

@@ -197,7 +197,7 @@ def test_partial_participation() -> None:
 
 
 OPTIONS = [
-    *("plan", "--silos", "12", "--records", "500", "--dimension", "5", "--lipschitz", "1.5", "--diameter", "2"),
+    *("plan", "--num-silos", "12", "--num-records", "500", "--dimension", "5", "--lipschitz", "1.5", "--diameter", "2"),
     *("--smoothness", "1", "--strong-convexity", "0.1", "--epsilon", "2", "--delta", "1e-5", "--rounds", "32"),
 ]
 

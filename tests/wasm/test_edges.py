@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 Answers = Callable[[Sequence[Any]], list[Any]]
 HERE = Path(__file__).parent
 
-SAID = """HockeystickError: eps must be non-negative, not nan
-HockeystickError: eps must be non-negative, not nan
+SAID = """HockeystickError: epsilon must be non-negative, not nan
+HockeystickError: epsilon must be non-negative, not nan
 HockeystickError: steps must be an integer in [1, 2^53], not nan
 HockeystickError: noise_multiplier must be positive and finite, not nan
 HockeystickError: noise_multiplier must be positive and finite, not nan
@@ -45,10 +45,10 @@ def test_shuffled_batches(answers: Answers) -> None:
         asked = npm_package.camel(python)
         for eps in (0.0, 0.5, 3.0, 6.0):
             cells.append(["shuffledBatchesDelta", asked | {"epsilon": eps}])
-            expected.append(hs.shuffled_batches_delta(eps, **python))
+            expected.append(hs.shuffled_batches_delta_bracket(eps, **python))
         for delta in (1e-9, 1e-6, 1e-3, 0.2):
             cells.append(["shuffledBatchesEpsilon", asked | {"delta": delta}])
-            expected.append(hs.shuffled_batches_epsilon(delta, **python))
+            expected.append(hs.shuffled_batches_epsilon_bracket(delta, **python))
     for cell, ours, theirs in zip(cells, expected, answers(cells), strict=True):
         assert theirs["lower"] <= ours.upper, cell
         assert ours.lower <= theirs["upper"], cell
@@ -92,7 +92,7 @@ def refusals() -> Iterator[tuple[list[Any], Callable[[], Any]]]:
     budget = {"noise_multiplier": 1.0, "num_batches": 10, "epochs": 1, "delta": 1e-5}
     for wrong in ({"noise_multiplier": 0.0}, {"epochs": 0}, {"delta": 1.0}):
         cell = ["shuffledBatchesEpsilon", npm_package.camel(budget | wrong)]
-        yield cell, partial(hs.shuffled_batches_epsilon, **budget | wrong)
+        yield cell, partial(hs.shuffled_batches_epsilon_bracket, **budget | wrong)
     federation = {"rounds": 10, "local_steps": 2, "num_clients": 5, "clip_norm": 1.0, "noise_std": 1.0}
     federation |= {"smoothness": 1.0, "learning_rate": 0.1, "delta": 1e-5}
     for wrong in ({"rounds": 0.5}, {"clip_norm": 0.0}, {"smoothness": -1.0}, {"delta": 1.5}):

@@ -52,7 +52,7 @@ def step(rng: random.Random) -> tuple[list[Any], hs.Mechanism]:
             (["poissonSampled", base[0], rate], hs.PoissonSampled(base[1], rate)),
             (
                 ["fixedSizeSampled", base[0], 1000, 50],
-                hs.FixedSizeSampled(base[1], dataset_size=1000, batch_size=50, replacement=False),
+                hs.FixedSizeSampled(base[1], num_records=1000, batch_size=50, replacement=False),
             ),
             (["randomAllocation", noise, 20], hs.RandomAllocation(hs.Gaussian(noise), 20)),
         ]

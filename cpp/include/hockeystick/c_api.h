@@ -141,7 +141,7 @@ HS_API hs_status hs_mechanism_privacy_profile(const double* epsilons, const doub
                                               hs_mechanism** out);
 
 /* Local reports, under HS_REPLACE only. */
-HS_API hs_status hs_mechanism_randomized_response(double noise_parameter, double num_buckets, hs_mechanism** out);
+HS_API hs_status hs_mechanism_randomized_response(double noise_probability, double num_buckets, hs_mechanism** out);
 #define HS_ANY_RANDOMIZER 0
 #define HS_RANDOMIZED_RESPONSE 1 /* the true bucket is e^epsilon0 times as likely as each other one */
 /* num_users reports in random order, each epsilon0-locally private. */
@@ -152,14 +152,14 @@ HS_API hs_status hs_mechanism_shuffled(double epsilon0, double num_users, int32_
 HS_API hs_status hs_mechanism_composed(const hs_mechanism* const* mechanisms, const double* counts, size_t n,
                                        hs_mechanism** out);
 HS_API hs_status hs_mechanism_poisson_sampled(const hs_mechanism* mechanism, double sampling_rate, hs_mechanism** out);
-/* On batch_size of dataset_size records, drawn with (replacement = 1) or without (0) replacement. */
-HS_API hs_status hs_mechanism_fixed_size_sampled(const hs_mechanism* mechanism, double dataset_size, double batch_size,
+/* On batch_size of num_records records, drawn with (replacement = 1) or without (0) replacement. */
+HS_API hs_status hs_mechanism_fixed_size_sampled(const hs_mechanism* mechanism, double num_records, double batch_size,
                                                  int32_t replacement, hs_mechanism** out);
-/* Gaussian noise on a Poisson sample of at most dataset_size records, of which at most max_batch_size are kept. */
-HS_API hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double dataset_size, double sampling_rate,
+/* Gaussian noise on a Poisson sample of at most num_records records, of which at most max_batch_size are kept. */
+HS_API hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double num_records, double sampling_rate,
                                                 double max_batch_size, hs_mechanism** out);
 /* The same where a record that is removed keeps its place in sample and batch, and contributes nothing. */
-HS_API hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double dataset_size,
+HS_API hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double num_records,
                                                            double sampling_rate, double max_batch_size,
                                                            hs_mechanism** out);
 /* Run at each of num_steps steps, of which a record takes part in num_selected: one count is all the steps. */
@@ -181,18 +181,18 @@ HS_API hs_status hs_accountant_poisson_gaussian(hs_accountant* accountant, doubl
                                                 double sampling_rate, double count);
 HS_API hs_status hs_accountant_poisson_laplace(hs_accountant* accountant, double noise_multiplier, double sampling_rate,
                                                double count);
-/* On a batch of fixed size, drawn without replacement from dataset_size records. */
+/* On a batch of fixed size, drawn without replacement from num_records records. */
 HS_API hs_status hs_accountant_fixed_size_gaussian(hs_accountant* accountant, double noise_multiplier,
-                                                   double dataset_size, double batch_size, double count);
+                                                   double num_records, double batch_size, double count);
 HS_API hs_status hs_accountant_fixed_size_laplace(hs_accountant* accountant, double noise_multiplier,
-                                                  double dataset_size, double batch_size, double count);
+                                                  double num_records, double batch_size, double count);
 /* Noise on integers; query_sensitivity is that of adding or removing a record, a whole number. */
 HS_API hs_status hs_accountant_discrete_gaussian(hs_accountant* accountant, double sigma, double query_sensitivity,
                                                  double count);
 HS_API hs_status hs_accountant_discrete_laplace(hs_accountant* accountant, double parameter, double query_sensitivity,
                                                 double count);
 /* Under HS_REPLACE only. */
-HS_API hs_status hs_accountant_randomized_response(hs_accountant* accountant, double noise_parameter,
+HS_API hs_status hs_accountant_randomized_response(hs_accountant* accountant, double noise_probability,
                                                    double num_buckets, double count);
 HS_API hs_status hs_accountant_exponential(hs_accountant* accountant, double epsilon, double count);
 HS_API hs_status hs_accountant_permute_and_flip(hs_accountant* accountant, double epsilon, double count);

@@ -46,14 +46,14 @@ def bins(bands: int, number: int, steps: int, noise: float, eps: float) -> Calla
     c = correlated_noise.square_root_coefficients(bands)
     return lambda: (
         0.0,
-        correlated_noise.balls_in_bins(c, num_steps=steps, bins=number, noise_multiplier=noise).delta(eps),
+        correlated_noise.balls_in_bins(c, steps=steps, bins=number, noise_multiplier=noise).delta(eps),
     )
 
 
 def separated(bands: int, rate: float, steps: int, noise: float, eps: float, *, warm: bool) -> Callable[[], Ends]:
     """Return a function that gives a bound of delta of b-min-separated batches and the square-root strategy, b the number of bands."""
     c = correlated_noise.square_root_coefficients(bands)
-    setting = {"num_steps": steps, "separation": bands, "sampling_rate": rate, "noise_multiplier": noise}
+    setting = {"steps": steps, "separation": bands, "sampling_rate": rate, "noise_multiplier": noise}
     return lambda: (0.0, correlated_noise.min_separated_poisson(c, **setting, warm_start=warm).delta(eps))
 
 

@@ -28,7 +28,7 @@ def aggregation(
 
     def ends() -> Ends:
         found = training.secure_aggregation_parameters(
-            clients=clients,
+            num_clients=clients,
             dropouts=0,
             rounds=rounds,
             dimension=dimension,

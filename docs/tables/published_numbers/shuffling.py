@@ -12,7 +12,7 @@ CLONES = "Feldman, McMillan and Talwar 2021 (2012.12803); apple/ml-shuffling-amp
 
 def shuffled_batches() -> Ends:
     """Return the ends of delta of one epoch of 1000 shuffled batches."""
-    return hs.shuffled_batches_delta(4.0, noise_multiplier=0.35, num_batches=1000)[:2]
+    return hs.shuffled_batches_delta_bracket(4.0, noise_multiplier=0.35, num_batches=1000)[:2]
 
 
 VALUES = [

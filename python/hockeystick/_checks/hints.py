@@ -19,19 +19,35 @@ from hockeystick._core import FloatingEnvironment, environment_is_right
 
 # Each row is one notion; an unknown argument is taken for another word of its row that the function has.
 ARGUMENTS = (
-    ("noise_multiplier", "noise_std", "noise_scale", "sigma", "scale", "std", "stddev", "standard_deviation", "z"),
+    (
+        "noise_multiplier",
+        "noise_std",
+        "noise_scale",
+        "noise_variance",
+        "noise",
+        "sigma",
+        "scale",
+        "std",
+        "stddev",
+        "standard_deviation",
+        "variance",
+        "z",
+    ),
+    ("threshold_noise_multiplier", "threshold_noise"),
+    ("query_noise_multiplier", "query_noise"),
+    ("inverse_scale", "noise_probability", "parameter", "noise_parameter"),
     ("sampling_rate", "sample_rate", "sampling_probability", "sampling_prob", "selection_probability", "rate", "q"),
     ("steps", "rounds", "count", "num_steps", "num_iterations", "iterations", "num_compositions", "compositions", "T"),
     ("delta", "target_delta"),
     ("epsilon", "eps", "target_epsilon"),
     ("adjacency", "neighboring_relation", "neighbouring_relation", "neighboring", "neighbouring", "relation"),
-    ("records", "num_records", "dataset_size", "num_examples", "number_of_examples", "sample_size", "num_samples", "n"),
+    ("num_records", "records", "dataset_size", "num_examples", "number_of_examples", "sample_size", "num_samples", "n"),
     ("batch_size", "expected_batch_size", "lot_size"),
     ("epochs", "num_epochs"),
     ("clip_norm", "max_grad_norm", "l2_norm_clip", "clipping_norm", "clip", "clipping_threshold"),
     ("order", "alpha", "alphas", "orders"),
     ("learning_rate", "lr", "step_size"),
-    ("num_clients", "clients", "num_users", "num_silos"),
+    ("num_clients", "clients", "num_users", "users", "num_silos", "silos"),
 )
 NAMES = {
     **dict.fromkeys(("get_epsilon", "compute_epsilon", "get_privacy_spent", "get_epsilon_for_delta"), "epsilon"),
@@ -123,6 +139,13 @@ def open_room(room: str) -> None:
     namespace["__getattr__"] = missing(room, namespace["__dir__"])
 
 
+def meant(wrong: str, known: Iterable[str]) -> str | None:
+    """Return the known argument that another program's word, or a misspelling, stands for."""
+    words = list(known)
+    row = next((row for row in ARGUMENTS if wrong in row), ())
+    return next((word for word in row if word in words), None) or next(iter(_near(wrong, words)), None)
+
+
 def _near(name: str, names: Iterable[str]) -> list[str]:
     """Return the name that is meant by a misspelling, which may miss underscores."""
     bare = {known.replace("_", "").casefold(): known for known in names}
@@ -140,7 +163,6 @@ def _unknown_argument(
     if wrong is None:
         return None
     free = [word for word in list(parameters)[len(values) :] if word not in named]
-    row = next((row for row in ARGUMENTS if wrong in row), ())
-    meant = [word for word in row if word in free] or _near(wrong, free)
-    hint = f"; did you mean {meant[0]!r}?" if meant else f"; it has {', '.join(repr(word) for word in free)}"
+    found = meant(wrong, free)
+    hint = f"; did you mean {found!r}?" if found else f"; it has {', '.join(repr(word) for word in free)}"
     return f"{name}() has no argument {wrong!r}{hint if free else ''}"

@@ -131,12 +131,12 @@ def no_privacy(epsilon: Cells) -> WarningText:
     return _warning_for("no_privacy", cells, most=f"{NO_PRIVACY:g}")
 
 
-def eps_like_delta(eps: ArrayLike) -> WarningText:
+def epsilon_like_delta(epsilon: ArrayLike) -> WarningText:
     """Return a warning of a single epsilon that looks like a delta."""
-    asked = _cells(eps)
+    asked = _cells(epsilon)
     if asked.ndim or not 0 < asked <= LIKE_A_DELTA:
         return None
-    return str(TEXTS["eps_like_delta"]).format(eps=f"{float(asked):g}")
+    return str(TEXTS["epsilon_like_delta"]).format(epsilon=f"{float(asked):g}")
 
 
 def noise_of_mean(noise_multiplier: float, noise_std: float, batch: tuple[str, int], population: int) -> WarningText:

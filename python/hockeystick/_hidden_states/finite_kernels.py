@@ -29,7 +29,7 @@ BLOCK = 2**18  # numbers at a time
 
 def contraction_coefficient(
     kernel: ArrayLike,
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_threads: int | None = None,
     on_error: OnError = "raise",
@@ -40,12 +40,12 @@ def contraction_coefficient(
     ----------
     kernel : array_like of shape (n, m)
         Row x has the probabilities of the m outputs for the input x. Rows sum to 1 within 1e-9, and are divided by their sums.
-    eps : array_like
+    epsilon : array_like
         Logarithm of gamma, >= 0; at 0 the result is Dobrushin's coefficient. Shape (...).
     num_threads : int, optional
         Accepted for symmetry; the formula uses one thread.
     on_error : {"raise", "nan"}
-        Raise for the first `eps` outside the domain, or give NaN there. A matrix that is no kernel always raises.
+        Raise for the first `epsilon` outside the domain, or give NaN there. A matrix that is no kernel always raises.
 
     Returns
     -------
@@ -73,14 +73,14 @@ def contraction_coefficient(
     """
     grid = NumpyChecks(num_threads, on_error)
     matrix = checked_kernel(kernel)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     with np.errstate(under="ignore"):
-        return grid.finish(_largest_divergence(matrix, np.exp(np.minimum(eps, LARGEST_EPS)) * DOWN))
+        return grid.finish(_largest_divergence(matrix, np.exp(np.minimum(epsilon, LARGEST_EPS)) * DOWN))
 
 
 def nonlinear_contraction(
     kernel: ArrayLike,
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     delta: ArrayLike,
     *,
     num_threads: int | None = None,
@@ -93,7 +93,7 @@ def nonlinear_contraction(
     kernel : array_like of shape (n, m), or float
         Row x has the probabilities of the m outputs for the input x. Rows sum to 1 within 1e-9, and are divided by their sums. A
         number >= 0 stands for Gaussian noise on points of a set whose diameter is so many standard deviations.
-    eps : array_like
+    epsilon : array_like
         Logarithm of gamma, >= 0; shape (...).
     delta : array_like
         The divergence before the kernel, in [0, 1]; shape (...).
@@ -106,7 +106,7 @@ def nonlinear_contraction(
     -------
     ndarray or float
         The largest divergence, rounded up: above the exact one by at most delta (1e-14 + 2.3e-16 m), or 2e-12 of its logarithm for
-        a Gaussian kernel; of the broadcast shape of eps and delta. It may be given to the next kernel.
+        a Gaussian kernel; of the broadcast shape of epsilon and delta. It may be given to the next kernel.
 
     Raises
     ------
@@ -132,11 +132,11 @@ def nonlinear_contraction(
     grid = NumpyChecks(num_threads, on_error)
     gaussian = not isinstance(kernel, (list, tuple)) and real("kernel", kernel).ndim == 0
     first = grid.non_negative_or_infinite("kernel", kernel) if gaussian else checked_kernel(kernel)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     delta = grid.probability("delta", delta)
-    eps, delta = broadcast(eps, delta)
+    epsilon, delta = broadcast(epsilon, delta)
     with np.errstate(all="ignore"):  # delta of 0, and cells outside the domain
-        excess = np.minimum(np.expm1(np.minimum(eps, LARGEST_EPS)) * DOWN / delta * DOWN, math.exp(LARGEST_EPS))
+        excess = np.minimum(np.expm1(np.minimum(epsilon, LARGEST_EPS)) * DOWN / delta * DOWN, math.exp(LARGEST_EPS))
         if gaussian:
             log_eta = core.log_theta(np.log1p(excess) * DOWN, first)
             log_f = np.log(delta) + log_eta

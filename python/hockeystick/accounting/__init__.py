@@ -17,7 +17,7 @@ from hockeystick.accounting.dpsgd import (
 from hockeystick.accounting.gaussian_dp import gdp_advantage, gdp_delta, gdp_epsilon, gdp_rdp, gdp_trade_off
 from hockeystick.accounting.group_accountant import group_accountant, group_epsilon
 from hockeystick.accounting.pld import PrivacyLossDistribution
-from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
+from hockeystick.accounting.shuffled_batches import shuffled_batches_delta_bracket, shuffled_batches_epsilon_bracket
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 __all__ = [
@@ -38,8 +38,8 @@ __all__ = [
     "gdp_trade_off",
     "group_accountant",
     "group_epsilon",
-    "shuffled_batches_delta",
-    "shuffled_batches_epsilon",
+    "shuffled_batches_delta_bracket",
+    "shuffled_batches_epsilon_bracket",
     "zcdp_delta",
     "zcdp_epsilon",
     "zcdp_rho",

@@ -123,7 +123,7 @@ class Accountant(Steps):
         mechanism : Mechanism
             What each step releases.
         count : int
-            How many equal steps, in [1, 2^53]; 1202.0, as `dpsgd_steps` returns it, is 1202. Composing one at a time costs queries nothing: equal steps are merged.
+            How many equal steps, in [0, 2^53]; 1202.0, as arrays of `dpsgd_steps` have it, is 1202. Composing one at a time costs queries nothing: equal steps are merged.
 
         Returns
         -------
@@ -137,8 +137,9 @@ class Accountant(Steps):
         TypeError
             If an argument is of the wrong type.
         """
-        count = self._checked(mechanism, count)
-        self._change(Record.plus, mechanism, count)
+        count = self._checked(mechanism, count, 0)
+        if count:
+            self._change(Record.plus, mechanism, count)
         return self
 
     def _compose_together(self, steps: Sequence[tuple[Mechanism, int]]) -> None:
@@ -197,29 +198,29 @@ class Accountant(Steps):
         return what, self._checked(what, count)
 
     @overload
-    def delta(self, eps: float) -> float: ...
+    def delta(self, epsilon: float) -> float: ...
     @overload
-    def delta(self, eps: ArrayLike) -> Doubles: ...
-    def delta(self, eps: ArrayLike) -> Result:
-        """Return the certified upper end of delta at `eps`.
+    def delta(self, epsilon: ArrayLike) -> Doubles: ...
+    def delta(self, epsilon: ArrayLike) -> Result:
+        """Return the certified upper end of delta at `epsilon`.
 
         Parameters
         ----------
-        eps : array_like
+        epsilon : array_like
             Non-negative; infinity is legal.
 
         Returns
         -------
         ndarray or float
-            An upper bound of delta(eps), exactly 0 beyond the largest possible loss.
+            An upper bound of delta(epsilon), exactly 0 beyond the largest possible loss.
 
         Raises
         ------
         ValueError
-            If eps is outside its domain, or a forced engine has no answer.
+            If epsilon is outside its domain, or a forced engine has no answer.
         """
-        upper = _each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._composition().upper_delta)
-        setting_warnings.warn(setting_warnings.eps_like_delta(eps))
+        upper = _each("epsilon", epsilon, NON_NEGATIVE_OR_INFINITE, self._composition().upper_delta)
+        setting_warnings.warn(setting_warnings.epsilon_like_delta(epsilon))
         return upper
 
     @overload
@@ -250,51 +251,51 @@ class Accountant(Steps):
         return upper
 
     @overload
-    def log_delta(self, eps: float) -> float: ...
+    def log_delta(self, epsilon: float) -> float: ...
     @overload
-    def log_delta(self, eps: ArrayLike) -> Doubles: ...
-    def log_delta(self, eps: ArrayLike) -> Result:
-        """Return the certified upper end of log delta at `eps`.
+    def log_delta(self, epsilon: ArrayLike) -> Doubles: ...
+    def log_delta(self, epsilon: ArrayLike) -> Result:
+        """Return the certified upper end of log delta at `epsilon`.
 
         Parameters
         ----------
-        eps : array_like
+        epsilon : array_like
             Non-negative; infinity is legal.
 
         Returns
         -------
         ndarray or float
-            An upper bound of log delta(eps), minus infinity where delta is 0. At any depth for Gaussian steps; others
+            An upper bound of log delta(epsilon), minus infinity where delta is 0. At any depth for Gaussian steps; others
             stop at about -744, where delta leaves the doubles.
 
         Raises
         ------
         ValueError
-            If eps is outside its domain, or a forced engine has no answer.
+            If epsilon is outside its domain, or a forced engine has no answer.
         """
-        return _each("eps", eps, NON_NEGATIVE_OR_INFINITE, self._composition().upper_log_delta)
+        return _each("epsilon", epsilon, NON_NEGATIVE_OR_INFINITE, self._composition().upper_log_delta)
 
-    def delta_bracket(self, eps: float) -> Bracket:
-        """Return certified ends of delta at `eps`.
+    def delta_bracket(self, epsilon: float) -> Bracket:
+        """Return certified ends of delta at `epsilon`.
 
         Parameters
         ----------
-        eps : float
+        epsilon : float
             Non-negative; infinity is legal.
 
         Returns
         -------
         Bracket
-            delta(eps) lies between the ends; `method` names the engine that found the upper one.
+            delta(epsilon) lies between the ends; `method` names the engine that found the upper one.
 
         Raises
         ------
         ValueError
-            If eps is outside its domain, or a forced engine has no answer.
+            If epsilon is outside its domain, or a forced engine has no answer.
         """
-        eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        setting_warnings.warn(setting_warnings.eps_like_delta(eps))
-        return self._composition().bracket(Question(False, eps))
+        epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
+        setting_warnings.warn(setting_warnings.epsilon_like_delta(epsilon))
+        return self._composition().bracket(Question(False, epsilon))
 
     def epsilon_bracket(self, delta: float) -> Bracket:
         """Return certified ends of the smallest epsilon >= 0 at `delta`.
@@ -319,12 +320,12 @@ class Accountant(Steps):
         _warn_of_large(delta, composed)
         return composed.bracket(Question(True, delta))
 
-    def explain(self, *, eps: float | None = None, delta: float | None = None) -> Explanation:
+    def explain(self, *, epsilon: float | None = None, delta: float | None = None) -> Explanation:
         """Return how a number is found: the method, the direction that won, the errors by origin, the assumptions.
 
         Parameters
         ----------
-        eps : float, optional
+        epsilon : float, optional
             Explain delta at this epsilon.
         delta : float, optional
             Explain epsilon at this delta. Exactly one of the two must be given.
@@ -339,11 +340,11 @@ class Accountant(Steps):
         ValueError
             If not exactly one argument is given, or it is outside its domain.
         """
-        if (eps is None) == (delta is None):
-            msg = f"exactly one of eps and delta must be given, not eps={eps}, delta={delta}"
+        if (epsilon is None) == (delta is None):
+            msg = f"exactly one of epsilon and delta must be given, not epsilon={epsilon}, delta={delta}"
             raise ValueError(msg)
-        if eps is not None:
-            question = Question(False, scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE))
+        if epsilon is not None:
+            question = Question(False, scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE))
         else:
             question = Question(True, scalar("delta", cast(float, delta), *DELTA))
         return self._composition().explanation(question)

@@ -82,7 +82,7 @@ class Composition:
             self.failure = failure_of([(count, step._added_failure()) for step, count in ledger.items()])
         parts = parts_of(ledger)
         self.status: Status = "certified" if all(part._certified for part in parts) else "estimate"
-        sizes = (getattr(part, "num_users" if isinstance(part, Shuffled) else "dataset_size", None) for part in parts)
+        sizes = (getattr(part, "num_users" if isinstance(part, Shuffled) else "num_records", None) for part in parts)
         self.num_records = max((size for size in sizes if size is not None), default=None)  # the most that is named
         self.by_renyi_alone = not all(step._has_pair for step in ledger)
         # Of some mechanisms both are known, and at a small delta the divergences may say more than the pair.
@@ -100,9 +100,9 @@ class Composition:
         total = count_scalar("count", self.ledger.get(mechanism, 0) + count)
         return Composition({**self.ledger, mechanism: total}, self.adjacency, self.engine)
 
-    def upper_delta(self, eps: float) -> float:
+    def upper_delta(self, epsilon: float) -> float:
         """Return the largest upper end of delta in both directions."""
-        return self._upper_end(Question(False, eps))
+        return self._upper_end(Question(False, epsilon))
 
     def upper_epsilon(self, delta: float) -> float:
         """Return the largest upper end of epsilon in both directions."""
@@ -112,15 +112,15 @@ class Composition:
         """Return both as one value, which never changes."""
         return Curve(self.upper_delta, self.upper_epsilon)
 
-    def upper_log_delta(self, eps: float) -> float:
+    def upper_log_delta(self, epsilon: float) -> float:
         """Return the upper end of log delta, even of a delta that underflows if steps are Gaussian or a contour answers."""
         self.require_certified()
-        found = self._answers(Question(False, eps), upper_only=True)
+        found = self._answers(Question(False, epsilon), upper_only=True)
         exact = self.failure == 0.0 and not self.by_renyi_alone
         if 0.0 < found[0].upper < SMALLEST_NORMAL and exact:
             steps = self.steps(upper=True)
             if len(steps) == 1 and steps[0][0].is_gaussian:
-                log_theta = float(core.log_theta(eps * (1 - FUNCTIONS), steps[0][0].gaussian_shift))
+                log_theta = float(core.log_theta(epsilon * (1 - FUNCTIONS), steps[0][0].gaussian_shift))
                 return log_theta * (1 - GAUSSIAN_TAIL)
         return max(map(_log_upper, found))
 

@@ -8,6 +8,8 @@ ends of both directions (Zhu, Dong and Wang 2022 have the dominating pairs); at 
 
 from __future__ import annotations
 
+import math
+
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
@@ -20,7 +22,7 @@ def dpsgd_delta(
     noise_multiplier: ArrayLike,
     sampling_rate: ArrayLike,
     steps: ArrayLike,
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_threads: int | None = None,
     on_error: OnError = "raise",
@@ -35,7 +37,7 @@ def dpsgd_delta(
         Probability with which each record is in a step's batch, in [0, 1].
     steps : array_like
         Number of optimiser steps, a non-negative integer up to 2^53.
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, non-negative; infinity is legal.
     num_threads : int, optional
         Threads to use; all cores by default.
@@ -67,11 +69,12 @@ def dpsgd_delta(
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)
     rates = grid.probability("sampling_rate", sampling_rate)
     steps = grid.count_or_zero("steps", steps)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     setting_warnings.warn(
-        *setting_warnings.dpsgd(sampling_rate, rates, steps, noise_multiplier), setting_warnings.eps_like_delta(eps)
+        *setting_warnings.dpsgd(sampling_rate, rates, steps, noise_multiplier),
+        setting_warnings.epsilon_like_delta(epsilon),
     )
-    return grid.map(core.dpsgd_delta, noise_multiplier, rates, steps, eps)
+    return grid.map(core.dpsgd_delta, noise_multiplier, rates, steps, epsilon)
 
 
 def dpsgd_epsilon(
@@ -217,8 +220,8 @@ def dpsgd_steps(
 
     Returns
     -------
-    ndarray or float
-        Number of steps, of the broadcast shape, float64: the largest, to the width of the engine's brackets, for which `dpsgd_delta` is at most
+    ndarray or int
+        Number of steps, of the broadcast shape, float64 in arrays: the largest, to the width of the engine's brackets, for which `dpsgd_delta` is at most
         `delta` and `dpsgd_epsilon` at most `epsilon`. 0 if not even one step fits, infinity where there is no limit, otherwise at most 2^53 - 1.
 
     Raises
@@ -247,7 +250,8 @@ def dpsgd_steps(
     setting_warnings.warn(
         setting_warnings.integer_rate(sampling_rate), setting_warnings.swapped(noise_multiplier, rates)
     )
-    return grid.map(core.dpsgd_steps, noise_multiplier, rates, epsilon, delta)
+    found = grid.map(core.dpsgd_steps, noise_multiplier, rates, epsilon, delta)
+    return int(found) if isinstance(found, float) and math.isfinite(found) else found
 
 
 def dpsgd_sampling_rate(

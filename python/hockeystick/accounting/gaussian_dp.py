@@ -15,14 +15,16 @@ from hockeystick._checks import ChecksOnNaN, OnError, Result
 __all__ = ["gdp_advantage", "gdp_delta", "gdp_epsilon", "gdp_rdp", "gdp_trade_off"]
 
 
-def gdp_delta(mu: ArrayLike, eps: ArrayLike, *, num_threads: int | None = None, on_error: OnError = "raise") -> Result:
-    r"""Return the exact delta(eps) of mu-GDP.
+def gdp_delta(
+    mu: ArrayLike, epsilon: ArrayLike, *, num_threads: int | None = None, on_error: OnError = "raise"
+) -> Result:
+    r"""Return the exact delta(epsilon) of mu-GDP.
 
     Parameters
     ----------
     mu : array_like
         Gaussian-DP parameter, >= 0; infinity means no privacy.
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, any real number or infinity; natural logarithms.
     num_threads : int, optional
         Threads to use; all cores by default.
@@ -51,8 +53,8 @@ def gdp_delta(mu: ArrayLike, eps: ArrayLike, *, num_threads: int | None = None, 
     """
     grid = ChecksOnNaN(num_threads, on_error)
     mu = grid.non_negative_or_infinite("mu", mu)
-    eps = grid.number("eps", eps)
-    return grid.map(core.gdp_delta, mu, eps)
+    epsilon = grid.number("epsilon", epsilon)
+    return grid.map(core.gdp_delta, mu, epsilon)
 
 
 def gdp_epsilon(

@@ -96,8 +96,8 @@ def _dominating(step: Dominating, size: int, adjacency: Adjacency) -> Mechanism 
 OF_GROUP: dict[type[Mechanism], Callable[[Any, int, Adjacency], Mechanism | None]] = {
     Gaussian: lambda step, size, _: Gaussian(_less(step.noise_multiplier, size)),
     Laplace: lambda step, size, _: Laplace(_less(step.noise_multiplier, size)),
-    DiscreteGaussian: lambda step, size, _: DiscreteGaussian(step.sigma, step.sensitivity * size),
-    DiscreteLaplace: lambda step, size, _: DiscreteLaplace(step.parameter, step.sensitivity * size),
+    DiscreteGaussian: lambda step, size, _: DiscreteGaussian(step.noise_std, step.sensitivity * size),
+    DiscreteLaplace: lambda step, size, _: DiscreteLaplace(step.inverse_scale, step.sensitivity * size),
     ExponentialMechanism: lambda step, size, _: ExponentialMechanism(_more(step.epsilon, size)),
     PermuteAndFlip: lambda step, size, _: PermuteAndFlip(_more(step.epsilon, size)),
     ZeroConcentratedDP: _concentrated,

@@ -158,12 +158,12 @@ class PrivacyLossDistribution:
         ledger = {m: count_scalar("count", n * count) for m, n in self._ledger.items()}
         return PrivacyLossDistribution(ledger, self._interval, self._adjacency)
 
-    def delta_bracket(self, eps: float) -> Bracket:
-        """Return certified ends of delta(eps).
+    def delta_bracket(self, epsilon: float) -> Bracket:
+        """Return certified ends of delta(epsilon).
 
         Parameters
         ----------
-        eps : float
+        epsilon : float
             Non-negative; natural logarithms; infinity is legal.
 
         Returns
@@ -174,10 +174,10 @@ class PrivacyLossDistribution:
         Raises
         ------
         ValueError
-            If eps is outside its domain, or the given interval needs more points than memory allows.
+            If epsilon is outside its domain, or the given interval needs more points than memory allows.
         """
-        eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        return self._bracket(False, eps)
+        epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
+        return self._bracket(False, epsilon)
 
     def epsilon_bracket(self, delta: float) -> Bracket:
         """Return certified ends of the smallest epsilon >= 0 at which delta(epsilon) <= delta.

@@ -7,15 +7,17 @@ from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, at_most, count_
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.mechanisms.sampled import MOST_STEPS
 
-__all__ = ["shuffled_batches_delta", "shuffled_batches_epsilon"]
+__all__ = ["shuffled_batches_delta_bracket", "shuffled_batches_epsilon_bracket"]
 
 
-def shuffled_batches_delta(eps: float, *, noise_multiplier: float, num_batches: int, epochs: int = 1) -> Bracket:
+def shuffled_batches_delta_bracket(
+    epsilon: float, *, noise_multiplier: float, num_batches: int, epochs: int = 1
+) -> Bracket:
     """Return ends of delta for Gaussian noise on batches that a shuffle of the records fills.
 
     Parameters
     ----------
-    eps : float
+    epsilon : float
         Non-negative; infinity is legal.
     noise_multiplier : float
         Standard deviation of the noise over the sensitivity to one record; positive and finite.
@@ -51,15 +53,17 @@ def shuffled_batches_delta(eps: float, *, noise_multiplier: float, num_batches: 
     Examples
     --------
     >>> import hockeystick as hs
-    >>> bracket = hs.shuffled_batches_delta(1.0, noise_multiplier=1.0, num_batches=1000)
+    >>> bracket = hs.shuffled_batches_delta_bracket(1.0, noise_multiplier=1.0, num_batches=1000)
     >>> print(hs.format_lower(bracket.lower, ".1e"), hs.format_upper(bracket.upper, ".1e"))
     1.0e-03 1.3e-01
     """
-    eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-    return _bracket(False, eps, noise_multiplier, num_batches, epochs)
+    epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
+    return _bracket(False, epsilon, noise_multiplier, num_batches, epochs)
 
 
-def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batches: int, epochs: int = 1) -> Bracket:
+def shuffled_batches_epsilon_bracket(
+    delta: float, *, noise_multiplier: float, num_batches: int, epochs: int = 1
+) -> Bracket:
     """Return ends of epsilon for Gaussian noise on batches that a shuffle of the records fills.
 
     Parameters
@@ -76,7 +80,7 @@ def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batch
     Returns
     -------
     Bracket
-        As in `shuffled_batches_delta`, where the adjacency and the sources are.
+        As in `shuffled_batches_delta_bracket`, where the adjacency and the sources are.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def shuffled_batches_epsilon(delta: float, *, noise_multiplier: float, num_batch
     Examples
     --------
     >>> import hockeystick as hs
-    >>> bracket = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.0, num_batches=1000)
+    >>> bracket = hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.0, num_batches=1000)
     >>> print(hs.format_lower(bracket.lower, ".2f"), hs.format_upper(bracket.upper, ".2f"))
     2.88 4.38
     """

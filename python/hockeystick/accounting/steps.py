@@ -251,13 +251,13 @@ class Steps(ThreadSafe[Record]):
         """Return how often each mechanism was composed."""
         return self._state.totals()
 
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
+    def _checked(self, mechanism: Mechanism, count: int, least: int = 1) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
         known = isinstance(mechanism, Mechanism) and self._state.count_of(mechanism)
         for release in () if known else require_known(mechanism, self._adjacency):  # compose raises, not a later query
             require_bound(release, self._adjacency)
         if type(count) is int and 0 < count <= LARGEST_COUNT:  # most are
             return count
-        if isinstance(count, float) and float(count).is_integer():  # 1202.0, as `dpsgd_steps` gives it
+        if isinstance(count, float) and float(count).is_integer():  # 1202.0, as an array of `dpsgd_steps` has it
             count = int(count)
-        return count_scalar("count", count)
+        return count_scalar("count", count, least)

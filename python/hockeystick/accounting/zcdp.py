@@ -31,15 +31,20 @@ SMALLEST_DISTANCE = 1e-150  # whose square is a normal double
 
 
 def zcdp_delta(
-    rho: ArrayLike, eps: ArrayLike, *, xi: ArrayLike = 0.0, num_threads: int | None = None, on_error: OnError = "raise"
+    rho: ArrayLike,
+    epsilon: ArrayLike,
+    *,
+    xi: ArrayLike = 0.0,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
 ) -> Result:
-    r"""Return a certified upper bound of delta(eps) of every mechanism with zero-concentrated differential privacy.
+    r"""Return a certified upper bound of delta(epsilon) of every mechanism with zero-concentrated differential privacy.
 
     Parameters
     ----------
     rho : array_like
         Parameter of zero-concentrated differential privacy, >= 0; infinity means no privacy. A mu-GDP mechanism has mu^2/2.
-    eps : array_like
+    epsilon : array_like
         Non-negative; infinity is legal.
     xi : array_like
         What the divergences of all orders have in common, >= 0; infinity means no privacy.
@@ -71,8 +76,8 @@ def zcdp_delta(
     """
     grid = Checks(num_threads, on_error)
     rho = grid.non_negative_or_infinite("rho", rho)
-    eps = grid.non_negative_or_infinite("eps", eps)
-    return grid.map(_delta, rho, eps, grid.non_negative_or_infinite("xi", xi))
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
+    return grid.map(_delta, rho, epsilon, grid.non_negative_or_infinite("xi", xi))
 
 
 def zcdp_epsilon(

@@ -85,7 +85,7 @@ class IndividualFilter(ThreadSafe[Spent]):
     ----------
     budget : GaussianFilter or RenyiFilter
         What every record may spend, and the guarantee of all releases; nothing is spent of it yet. Samples need a `RenyiFilter`.
-    records : int
+    num_records : int
         Number of records, in [1, 2^53].
     spent : array_like, optional
         What each record has spent before, as `spent` returned it; by default nothing.
@@ -110,7 +110,7 @@ class IndividualFilter(ThreadSafe[Spent]):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> budget = hs.IndividualFilter(hs.GaussianFilter(1.0), records=3)
+    >>> budget = hs.IndividualFilter(hs.GaussianFilter(1.0), num_records=3)
     >>> for _ in range(5):
     ...     admitted = budget.admit([1.0, 0.5, 0.0], noise_std=2.0)
     ...     print(admitted)  # then release the sum over them, with this noise
@@ -121,7 +121,9 @@ class IndividualFilter(ThreadSafe[Spent]):
     [False  True  True]
     """
 
-    def __init__(self, budget: GaussianFilter | RenyiFilter, records: int, *, spent: ArrayLike | None = None) -> None:
+    def __init__(
+        self, budget: GaussianFilter | RenyiFilter, num_records: int, *, spent: ArrayLike | None = None
+    ) -> None:
         if not isinstance(budget, (GaussianFilter, RenyiFilter)):
             msg = f"budget must be a GaussianFilter or a RenyiFilter, not {shown(budget)}"
             raise TypeError(msg)
@@ -129,9 +131,9 @@ class IndividualFilter(ThreadSafe[Spent]):
             msg = f"budget must have nothing spent, not be {shown(budget)}"
             raise ValueError(msg)
         self._budget = type(budget).from_state_dict(budget.state_dict())
-        records = count_scalar("records", records)
-        before = np.zeros(records) if spent is None else self._of_records("spent", spent, records).copy()
-        super().__init__(Spent(before, np.zeros(records)))
+        num_records = count_scalar("num_records", num_records)
+        before = np.zeros(num_records) if spent is None else self._of_records("spent", spent, num_records).copy()
+        super().__init__(Spent(before, np.zeros(num_records)))
         amount = budget.mu * budget.mu if isinstance(budget, GaussianFilter) else budget.budget
         self._limit = math.nextafter(amount * (1.0 + SLACK), 0.0)  # the guarantee of the budget includes the slack
         self._sampled = SampledCosts(budget.order) if isinstance(budget, RenyiFilter) else None
@@ -236,10 +238,10 @@ class IndividualFilter(ThreadSafe[Spent]):
         return np.where(rest == 0.0, total, np.nextafter(total + rest, np.inf))
 
     @staticmethod
-    def _of_records(name: str, values: ArrayLike, records: int) -> Array:
+    def _of_records(name: str, values: ArrayLike, num_records: int) -> Array:
         """Return checked values, one for each record."""
         checked = vector(name, STRICT.non_negative_or_infinite(name, values))
-        if checked.size != records:
-            msg = f"{name} must be one for each record ({records}), not {checked.size}"
+        if checked.size != num_records:
+            msg = f"{name} must be one for each record ({num_records}), not {checked.size}"
             raise ValueError(msg)
         return checked

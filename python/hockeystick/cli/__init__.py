@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import itertools
 import logging
 import signal
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from hockeystick._checks.hints import meant
 from hockeystick._core import __version__
 from hockeystick._statements import FORMATS
 from hockeystick.cli import arguments, budget, figures, plan, plot, simulate, sweep
@@ -98,24 +100,24 @@ COMMANDS = {
     "epsilon": _query(
         "epsilon",
         (
-            "epsilon --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5",
-            "epsilon --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --sampling unknown",
+            "epsilon --num-records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5",
+            "epsilon --num-records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --sampling unknown",
             "epsilon --noise-multiplier 1 --sampling-rate 256/60000 --steps 1e4 --delta 1e-5",
         ),
     ),
     "delta": _query(
         "delta",
         (
-            "delta --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --epsilon 1",
+            "delta --num-records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --epsilon 1",
             "delta --noise-multiplier 2 --steps 4 --epsilon 1",
         ),
     ),
     "calibrate": Command(
         "noise, steps, sampling rate, rounds or local steps that a budget allows",
         (
-            "calibrate --records 60000 --batch-size 256 --epochs 15 --epsilon 1 --delta 1e-5",
-            "calibrate --target steps --records 60000 --batch-size 256 --noise-multiplier 1.1 --epsilon 2 --delta 1e-5",
-            "calibrate --target rounds --clients 1000 --local-steps 5 --clip-norm 1 --learning-rate 0.1 --noise-std 1 --epsilon 2 --delta 1e-5",
+            "calibrate --num-records 60000 --batch-size 256 --epochs 15 --epsilon 1 --delta 1e-5",
+            "calibrate --target steps --num-records 60000 --batch-size 256 --noise-multiplier 1.1 --epsilon 2 --delta 1e-5",
+            "calibrate --target rounds --num-clients 1000 --local-steps 5 --clip-norm 1 --learning-rate 0.1 --noise-std 1 --epsilon 2 --delta 1e-5",
         ),
         budget.calibrate,
         "The least noise multiplier, or the most steps, or the largest sampling rate of Gaussian noise or "
@@ -126,7 +128,7 @@ COMMANDS = {
     "statement": Command(
         "a privacy statement of DP-SGD, to paste into a model card, a paper or a registry",
         (
-            "statement --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --sampling shuffled",
+            "statement --num-records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --sampling shuffled",
         ),
         budget.statement,
         "Writes what a training by DP-SGD promises, to whom, under which assumptions, what ε would be if batches were made in "
@@ -135,7 +137,7 @@ COMMANDS = {
     "plot": Command(
         "pictures of what a training leaks: ε over steps, δ over ε, attacks",
         (
-            "plot epsilon --records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --budget 2 -o epsilon.png",
+            "plot epsilon --num-records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --budget 2 -o epsilon.png",
             "plot trade-off --noise-multiplier 1 --sampling-rate 0.01 --steps 1000 -o attacks.svg",
         ),
         plot.run,
@@ -144,7 +146,7 @@ COMMANDS = {
     "plan": Command(
         "noise, rounds, batch and participation of a federated training, from a budget",
         (
-            "plan --silos 25 --records 99 --dimension 50 --lipschitz 1 --diameter 2 --smoothness 1 --epsilon 2 --delta 1e-6 --rounds 500",
+            "plan --num-silos 25 --num-records 99 --dimension 50 --lipschitz 1 --diameter 2 --smoothness 1 --epsilon 2 --delta 1e-6 --rounds 500",
         ),
         plan.run,
         "Feasible settings of a federated training, certified for a budget, by their bound on the excess risk.",
@@ -226,6 +228,16 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Say of an option that the command has not which one was meant, before argparse misses another one."""
+        options = {name.lstrip("-").replace("-", "_"): name for name in self._option_string_actions}
+        words = [] if self._subparsers else itertools.takewhile(lambda word: word != "--", args or ())
+        for word in (word.partition("=")[0] for word in words if word.startswith("--")):
+            if word not in self._option_string_actions:
+                found = meant(word[2:].replace("-", "_"), options)
+                self.error(f"no option {word}" + (f"; did you mean {options[found]}?" if found else ""))
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Write the message and end with the exit code for wrong usage."""

@@ -28,8 +28,8 @@ ADJACENCY = {
 }
 TARGETS = ("noise_multiplier", "steps", "sampling_rate")
 FEDERATED_TARGETS = ("noise_std", "rounds", "local_steps")
-WORDS = ("sampling_rate", "records", "batch_size", "epochs", "drop_last")
-FEDERATED = ("clients", "rounds", "local_steps", "clip_norm", "learning_rate", "noise_std")
+WORDS = ("sampling_rate", "num_records", "batch_size", "epochs", "drop_last")
+FEDERATED = ("num_clients", "rounds", "local_steps", "clip_norm", "learning_rate", "noise_std")
 DIGITS, WHOLE = ".8g", ".0f"  # of what is printed
 NO_ANSWER = 4  # the exit code where nothing meets the budget
 MAX_COUNT = 10**9  # of rounds and local steps
@@ -42,7 +42,9 @@ def query(chosen: argparse.Namespace) -> None:
     value = getattr(chosen, given)
     found = samplings.brackets(chosen, asked, value)
     name, bracket = samplings.worst(found)
-    last = setting_warnings.no_privacy(bracket.upper) if asked == "epsilon" else setting_warnings.eps_like_delta(value)
+    last = (
+        setting_warnings.no_privacy(bracket.upper) if asked == "epsilon" else setting_warnings.epsilon_like_delta(value)
+    )
     _warn(chosen, value if asked == "epsilon" else bracket.upper, last)
     if chosen.json:
         more = {} if len(found) == 1 else {"by_sampling": {each: _finite(found[each].upper) for each in found}}
@@ -62,7 +64,7 @@ def statement(chosen: argparse.Namespace) -> None:
     """Write a privacy statement."""
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
-    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.records))
+    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records))
     names = ("steps", "noise_multiplier", "clip_norm", "delta", "format", *WORDS)
     settings = {name: getattr(chosen, name) for name in names}
     sys.stdout.write(privacy_statement(sampling=chosen.sampling or "poisson", **settings) + "\n")
@@ -100,7 +102,7 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
             f"try settings with hockeystick epsilon --sampling {chosen.sampling}"
         )
     arguments.refuse(chosen, FEDERATED, f"not allowed with --target {chosen.target}, which is of DP-SGD")
-    clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "records", "batch_size", "epochs")}
+    clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "num_records", "batch_size", "epochs")}
     arguments.refuse(chosen, clash.get(target, (target,)), "not allowed, since it is the target")
     if target == "sampling_rate":
         chosen.sampling = None  # a rate is that of Poisson samples
@@ -171,7 +173,7 @@ def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
         setting_warnings.integer_rate(0) if rate == 0 else None,  # a shell divides integers
         setting_warnings.swapped(noise, 1.0 if rate is None else rate) if noise else None,
         setting_warnings.few_steps(rate, steps) if rate and steps else None,
-        setting_warnings.large_delta(delta, chosen.records),
+        setting_warnings.large_delta(delta, chosen.num_records),
         last,
     )
 
@@ -194,7 +196,7 @@ def _described(chosen: argparse.Namespace, kind: str) -> str:
         return f"{passes} pass{'es' if passes > 1 else ''} over shuffled batches {noise}"
     releases = f"{chosen.steps} Gaussian release{'' if chosen.steps == 1 else 's'} {noise}"
     if kind == "fixed":
-        return f"{releases} on batches of exactly {chosen.batch_size} of {chosen.records} records"
+        return f"{releases} on batches of exactly {chosen.batch_size} of {chosen.num_records} records"
     return releases + (f" on Poisson samples of rate {_shortest(chosen.sampling_rate)}" if kind == "poisson" else "")
 
 
@@ -257,7 +259,6 @@ def _federated_epsilon(delta: float, given: dict[str, float], target: str, value
     from hockeystick.federated import fedavg_epsilon  # noqa: PLC0415 - imports are paid for by this command only
 
     settings = given | {target: value}
-    settings["num_clients"] = settings.pop("clients")
     # Steps of constant size on an unbounded domain: the smoothness does not matter.
     return float(fedavg_epsilon(delta, smoothness=0.0, **settings))  # type: ignore[arg-type]
 

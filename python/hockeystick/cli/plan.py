@@ -34,8 +34,8 @@ def _problem(chosen: argparse.Namespace) -> dict[str, Any]:
         "strong_convexity",
     )
     return {name: getattr(chosen, name) for name in same} | {
-        "num_silos": chosen.silos,
-        "num_records": chosen.records,
+        "num_silos": chosen.num_silos,
+        "num_records": chosen.num_records,
         "max_rounds": chosen.rounds,
         "max_batch_size": chosen.batch_size,
     }
@@ -47,7 +47,7 @@ def _compare(chosen: argparse.Namespace) -> None:
     needed = "needs --trust, one of central, inter-silo, shuffle and last-iterate"
     arguments.refuse(chosen, ("sweep", "simulate"), needed)
     steps = {} if chosen.local_steps is None else {"local_steps": chosen.local_steps}
-    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.records * chosen.silos))
+    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records * chosen.num_silos))
     found = compare(**_problem(chosen), num_rows=chosen.top, report=_reporter(), **steps)
     text = json.dumps(found.to_dict() | {"version": __version__}, allow_nan=False) if chosen.json else str(found)
     sys.stdout.write(f"{text}\n")
@@ -75,7 +75,7 @@ def _one_trust(chosen: argparse.Namespace) -> None:
         arguments.refuse(chosen, ["batch_size"], "not allowed with --trust last-iterate, under which a user sends all")
     arguments.tell(
         chosen,
-        setting_warnings.large_delta(chosen.delta, num_protected(chosen.trust, chosen.silos, chosen.records)),
+        setting_warnings.large_delta(chosen.delta, num_protected(chosen.trust, chosen.num_silos, chosen.num_records)),
     )
     found = plan(trust=chosen.trust, num_settings=chosen.top or 10, report=_reporter(), **_problem(chosen))
     if chosen.sweep is not None:

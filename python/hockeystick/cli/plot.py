@@ -26,7 +26,7 @@ def run(chosen: argparse.Namespace) -> None:
         "all records" if each == "none" else f"{each} batches": samplings.accountant(chosen, each) for each in kinds
     }
     rate = "" if chosen.sampling_rate is None else f", sampling rate {chosen.sampling_rate:g}"
-    known = "" if chosen.records is None else f", batches of {chosen.batch_size} of {chosen.records} records"
+    known = "" if chosen.num_records is None else f", batches of {chosen.batch_size} of {chosen.num_records} records"
     title = f"noise multiplier {chosen.noise_multiplier:g}{known or rate}, {chosen.steps} steps"
     if chosen.kind == "epsilon":
         delta = DELTA if chosen.delta is None else chosen.delta

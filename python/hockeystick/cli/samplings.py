@@ -24,34 +24,36 @@ MEANT_OF = {
 def settle(chosen: argparse.Namespace, *, needs_steps: bool = True) -> None:
     """Refuse what contradicts itself, and set the rate and the steps that records, batches and epochs give."""
     _agree(chosen)
-    if chosen.records is not None:
-        if chosen.batch_size > chosen.records:
-            most = f"at most the number of records ({chosen.records})"
+    if chosen.num_records is not None:
+        if chosen.batch_size > chosen.num_records:
+            most = f"at most the number of records ({chosen.num_records})"
             chosen.refuse(f"argument --batch-size: must be {most}, not {chosen.batch_size}")
-        chosen.sampling_rate = rate_of(chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
+        chosen.sampling_rate = rate_of(chosen.num_records, chosen.batch_size, drop_last=chosen.drop_last)
         if chosen.epochs is not None:
-            chosen.steps = steps_of(chosen.epochs, chosen.records, chosen.batch_size, drop_last=chosen.drop_last)
+            chosen.steps = steps_of(chosen.epochs, chosen.num_records, chosen.batch_size, drop_last=chosen.drop_last)
         chosen.sampling = chosen.sampling or "poisson"
     if needs_steps and chosen.steps is None:
-        chosen.refuse("the following arguments are required: --steps, or --epochs with --records and --batch-size")
+        chosen.refuse("the following arguments are required: --steps, or --epochs with --num-records and --batch-size")
 
 
 def _agree(chosen: argparse.Namespace) -> None:
-    known = chosen.records is not None
+    known = chosen.num_records is not None
     if known != (chosen.batch_size is not None):
-        missing = "--batch-size" if known else "--records"
-        chosen.refuse(f"argument {missing}: required, since --records and --batch-size together give the sampling rate")
+        missing = "--batch-size" if known else "--num-records"
+        chosen.refuse(
+            f"argument {missing}: required, since --num-records and --batch-size together give the sampling rate"
+        )
     if chosen.steps is not None:
         arguments.refuse(chosen, ["epochs"], "not allowed with --steps; give one of them")
     if known:
-        arguments.refuse(chosen, ["sampling_rate"], "not allowed with --records and --batch-size, which give it")
+        arguments.refuse(chosen, ["sampling_rate"], "not allowed with --num-records and --batch-size, which give it")
     else:
-        needed = "needs --records and --batch-size, which say"
+        needed = "needs --num-records and --batch-size, which say"
         arguments.refuse(chosen, ["drop_last"], f"{needed} what is dropped")
         arguments.refuse(chosen, ["epochs"], f"{needed} how many steps an epoch has")
     if chosen.sampling is not None and not known and (chosen.sampling != "poisson" or chosen.sampling_rate is None):
         rate = " or --sampling-rate" if chosen.sampling == "poisson" else ""
-        chosen.refuse(f"argument --sampling: {chosen.sampling} needs --records and --batch-size{rate}")
+        chosen.refuse(f"argument --sampling: {chosen.sampling} needs --num-records and --batch-size{rate}")
 
 
 def kind(chosen: argparse.Namespace) -> str:
@@ -80,7 +82,7 @@ def _bracket(chosen: argparse.Namespace, asked: str, at: float, sampling: str) -
 
     if asked == "epsilon" and at == 1.0:
         return Bracket(0.0, 0.0, "delta is 1", "certified")
-    if chosen.records is not None:
+    if chosen.num_records is not None:
         return batches(chosen).epsilon(sampling, at) if asked == "epsilon" else batches(chosen).delta(sampling, at)
     ledger = accountant(chosen, sampling)
     return ledger.epsilon_bracket(at) if asked == "epsilon" else ledger.delta_bracket(at)
@@ -91,7 +93,7 @@ def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
     from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415 - imports are paid for when needed
     from hockeystick.mechanisms import Gaussian, PoissonSampled  # noqa: PLC0415
 
-    if chosen.records is not None:
+    if chosen.num_records is not None:
         return batches(chosen).accountant(sampling)
     step = Gaussian(chosen.noise_multiplier)
     return Accountant().compose(
@@ -102,4 +104,4 @@ def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
 def batches(chosen: argparse.Namespace) -> Batches:
     """Return how batches are made; the noise may be what is asked for."""
     noise = chosen.noise_multiplier or 1.0
-    return Batches(chosen.records, chosen.batch_size, chosen.steps, noise, drop_last=chosen.drop_last)
+    return Batches(chosen.num_records, chosen.batch_size, chosen.steps, noise, drop_last=chosen.drop_last)

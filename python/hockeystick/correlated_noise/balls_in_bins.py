@@ -89,12 +89,12 @@ class BallsInBins(NamedTuple):
         delta = scalar("delta", delta, *DELTA)
         return min(float(ledger.epsilon(delta)) for ledger in self.ledgers)
 
-    def delta(self, eps: float) -> float:
+    def delta(self, epsilon: float) -> float:
         """Return a certified upper bound of delta, the least of the ledgers.
 
         Parameters
         ----------
-        eps : float
+        epsilon : float
             Non-negative; infinity is legal.
 
         Returns
@@ -105,22 +105,20 @@ class BallsInBins(NamedTuple):
         Raises
         ------
         ValueError
-            If eps is outside its domain.
+            If epsilon is outside its domain.
         """
-        eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        return min(float(ledger.delta(eps)) for ledger in self.ledgers)
+        epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
+        return min(float(ledger.delta(epsilon)) for ledger in self.ledgers)
 
 
-def balls_in_bins(
-    strategy: ArrayLike, *, num_steps: int | None = None, bins: int, noise_multiplier: float
-) -> BallsInBins:
+def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, noise_multiplier: float) -> BallsInBins:
     """Return the guarantee of a matrix mechanism whose records each draw one of b bins for all epochs.
 
     Parameters
     ----------
     strategy : array_like
         C, of shape (rows, steps), or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,). Absolute values count.
-    num_steps : int, optional
+    steps : int, optional
         With coefficients, and only there: the number of steps.
     bins : int
         b, at most 2048 and the number of steps. Step t, from 0, has the records of bin t modulo b. A record's bin is uniform, drawn once, for
@@ -149,15 +147,15 @@ def balls_in_bins(
     >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
     >>> coefficients = correlated_noise.square_root_coefficients(8)
-    >>> found = correlated_noise.balls_in_bins(coefficients, num_steps=2000, bins=200, noise_multiplier=8.0)
+    >>> found = correlated_noise.balls_in_bins(coefficients, steps=2000, bins=200, noise_multiplier=8.0)
     >>> unsampled = correlated_noise.matrix_sensitivity(
-    ...     coefficients, num_steps=2000, participation="cyclic", separation=200
+    ...     coefficients, steps=2000, participation="cyclic", separation=200
     ... ).mechanism(8.0)
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"), hs.format_upper(hs.Accountant().compose(unsampled).epsilon(1e-6), ".3f"))
     0.460 2.345
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    covariances = bin_covariances(strategy, num_steps, bins, noise_multiplier)
+    covariances = bin_covariances(strategy, steps, bins, noise_multiplier)
     bins = len(covariances)
     ledgers = []
     for classes in sorted({min(2**k, bins) for k in range(bins.bit_length() + 1)}):

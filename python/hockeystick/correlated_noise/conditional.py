@@ -211,12 +211,12 @@ class Conditioned(NamedTuple):
         """
         return self.accountant().statement(delta, format=format, unit=unit)
 
-    def delta(self, eps: float) -> float:
+    def delta(self, epsilon: float) -> float:
         """Return a certified upper bound of delta, `failure` included.
 
         Parameters
         ----------
-        eps : float
+        epsilon : float
             Non-negative.
 
         Returns
@@ -227,9 +227,9 @@ class Conditioned(NamedTuple):
         Raises
         ------
         ValueError
-            If eps is outside its domain.
+            If epsilon is outside its domain.
         """
-        return float(self.accountant().delta(eps))
+        return float(self.accountant().delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Return a certified upper bound of epsilon.
@@ -256,7 +256,7 @@ class Conditioned(NamedTuple):
 def conditional_composition(
     strategy: ArrayLike,
     *,
-    num_steps: int | None = None,
+    steps: int | None = None,
     sampling_rate: float,
     noise_multiplier: float,
     failure: float,
@@ -268,7 +268,7 @@ def conditional_composition(
     strategy : array_like
         C, of shape (rows, steps), at most 192 of either; or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,), at most
         512. Nothing of a row is released before the step of its last entry that is not 0. Absolute values count.
-    num_steps : int, optional
+    steps : int, optional
         With coefficients, and only there: the number of steps.
     sampling_rate : float
         Probability of each record in each step, independently, in [0, 1].
@@ -302,7 +302,7 @@ def conditional_composition(
     >>> from hockeystick import correlated_noise
     >>> found = correlated_noise.conditional_composition(
     ...     correlated_noise.square_root_coefficients(4),
-    ...     num_steps=1000,
+    ...     steps=1000,
     ...     sampling_rate=0.01,
     ...     noise_multiplier=8.0,
     ...     failure=1e-7,
@@ -310,13 +310,13 @@ def conditional_composition(
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"))
     0.624
     """
-    array, steps = strategy_of_steps(strategy, num_steps)
+    array, steps = strategy_of_steps(strategy, steps)
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     failure = scalar("failure", failure, lambda x: 0 < x < 1, "lie in (0, 1)")
     shifts = in_noise(np.abs(array), noise_multiplier) * UP
     with np.errstate(under="ignore"):
-        if num_steps is None:
+        if array.ndim == 2:
             return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
         return Conditioned(_toeplitz_steps(shifts, steps, rate, failure), failure, rate)
 

@@ -28,7 +28,7 @@ SAME_LENGTH = 1e-12  # columns whose lengths differ by less, relative, are charg
 
 
 def cyclic_poisson(
-    strategy: ArrayLike, *, num_steps: int, separation: int, sampling_rate: float, noise_multiplier: float
+    strategy: ArrayLike, *, steps: int, separation: int, sampling_rate: float, noise_multiplier: float
 ) -> tuple[Dominating, int]:
     """Return the DP-SGD step and count equivalent to a banded matrix mechanism with cyclic Poisson sampling.
 
@@ -37,7 +37,7 @@ def cyclic_poisson(
     strategy : array_like
         C, square, of shape (steps, steps), or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,). Lower triangular with
         at most `separation` bands: entries are zero above the diagonal, and `separation` rows below it and further.
-    num_steps : int
+    steps : int
         The number of steps.
     separation : int
         Into how many parts, b, the records are divided once, independently of the data; step t samples from part t mod b.
@@ -49,7 +49,7 @@ def cyclic_poisson(
     Returns
     -------
     (Dominating, int)
-        Mechanism and count, for `Accountant.compose`: one sample and ceil(num_steps/b), if all columns of a part have one norm; else all samples of the
+        Mechanism and count, for `Accountant.compose`: one sample and ceil(steps/b), if all columns of a part have one norm; else all samples of the
         training, and 1. Attained where one part has the longest columns, as that of a Toeplitz matrix which begins.
 
     Raises
@@ -72,21 +72,21 @@ def cyclic_poisson(
     >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
     >>> step, count = correlated_noise.cyclic_poisson(
-    ...     correlated_noise.square_root_coefficients(8), num_steps=2000, separation=8, sampling_rate=0.08, noise_multiplier=2.0
+    ...     correlated_noise.square_root_coefficients(8), steps=2000, separation=8, sampling_rate=0.08, noise_multiplier=2.0
     ... )
     >>> print(count, f"{hs.Accountant().compose(step, count).epsilon_bracket(1e-6):.2f}")
     250 4.90
     """
     rate = probability_scalar("sampling_rate", sampling_rate)
     drawn = f"from the part whose turn it is each record is drawn with probability {rate!r}, independently of all else, afresh and in secret"
-    bands = banded(strategy, num_steps, separation, noise_multiplier)
+    bands = banded(strategy, steps, separation, noise_multiplier)
     return _part_steps(bands, lambda noise: PoissonSampled(noise, rate), drawn)
 
 
 def cyclic_truncated_poisson(
     strategy: ArrayLike,
     *,
-    num_steps: int,
+    steps: int,
     separation: int,
     sampling_rate: float,
     noise_multiplier: float,
@@ -100,7 +100,7 @@ def cyclic_truncated_poisson(
     ----------
     strategy : array_like
         C, or its coefficients: see `cyclic_poisson`.
-    num_steps : int
+    steps : int
         The number of steps.
     separation : int
         Into how many parts, b, the records are divided once, independently of the data; step t samples from part t mod b.
@@ -140,7 +140,7 @@ def cyclic_truncated_poisson(
     >>> from hockeystick import correlated_noise
     >>> step, count = correlated_noise.cyclic_truncated_poisson(
     ...     correlated_noise.square_root_coefficients(8),
-    ...     num_steps=2000,
+    ...     steps=2000,
     ...     separation=8,
     ...     sampling_rate=0.08,
     ...     noise_multiplier=2.0,
@@ -159,7 +159,7 @@ def cyclic_truncated_poisson(
     def truncated(noise: Gaussian) -> TruncatedPoissonSampled:
         return TruncatedPoissonSampled(noise, part_size, sampling_rate, max_batch_size, zeroed_out)
 
-    bands = banded(strategy, num_steps, separation, noise_multiplier)
+    bands = banded(strategy, steps, separation, noise_multiplier)
     return _part_steps(bands, truncated, drawn, zeroed_out=zeroed_out)
 
 
@@ -213,14 +213,14 @@ class Banded(NamedTuple):
     def largest_column(self) -> Gaussian:
         """Return the release of the largest column."""
         form = self.num_steps if self.array.ndim == 1 else None
-        upper = matrix_sensitivity(self.array, num_steps=form, participation="single").upper
+        upper = matrix_sensitivity(self.array, steps=form, participation="single").upper
         return Gaussian(math.nextafter(self.noise_multiplier / upper, 0.0))
 
 
 def banded(strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float) -> Banded:
     """Check the arguments."""
     array = strategy_array(strategy)
-    num_steps = count_scalar("num_steps", num_steps)
+    num_steps = count_scalar("steps", num_steps)
     separation = count_scalar("separation", separation)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     if array.ndim == 2 and array.shape != (num_steps, num_steps):

@@ -62,7 +62,7 @@ class Sampling:
 
     def __init__(self, eps: float, samples: int, confidence: float) -> None:
         """Check the arguments."""
-        self.eps = non_negative_scalar("eps", eps)
+        self.eps = non_negative_scalar("epsilon", eps)
         self.samples = count_scalar("samples", samples, 2)
         self.confidence = scalar("confidence", confidence, *OPEN_PROBABILITY)
 
@@ -96,11 +96,11 @@ class Sampling:
 
 def estimate_balls_in_bins_delta(
     strategy: ArrayLike,
+    epsilon: float,
     *,
-    num_steps: int | None = None,
+    steps: int | None = None,
     bins: int,
     noise_multiplier: float,
-    eps: float,
     samples: int = 100_000,
     confidence: float = 0.99,
     seed: int,
@@ -111,14 +111,14 @@ def estimate_balls_in_bins_delta(
     ----------
     strategy : array_like
         C, or its coefficients: see `balls_in_bins`.
-    num_steps : int, optional
+    epsilon : float
+        Non-negative and finite, chosen before the samples are seen.
+    steps : int, optional
         With coefficients, and only there: the number of steps.
     bins : int
         As in `balls_in_bins`.
     noise_multiplier : float
         Standard deviation of the entries of z over the clip norm, positive and finite.
-    eps : float
-        Non-negative and finite, chosen before the samples are seen.
     samples : int
         How many, at least 2; the ends are no nearer to each other than about 5/samples.
     confidence : float
@@ -146,15 +146,15 @@ def estimate_balls_in_bins_delta(
     Examples
     --------
     >>> from hockeystick import correlated_noise
-    >>> setting = {"num_steps": 100, "bins": 20, "noise_multiplier": 4.0}
-    >>> found = correlated_noise.estimate_balls_in_bins_delta([1.0, 0.5], **setting, eps=0.5, seed=1)
+    >>> setting = {"steps": 100, "bins": 20, "noise_multiplier": 4.0}
+    >>> found = correlated_noise.estimate_balls_in_bins_delta([1.0, 0.5], **setting, epsilon=0.5, seed=1)
     >>> bound = correlated_noise.balls_in_bins([1.0, 0.5], **setting).delta(0.5)
     >>> found.lower <= bound
     True
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    sampling = Sampling(eps, samples, confidence)
-    covariances = bin_covariances(strategy, num_steps, bins, noise_multiplier)
+    sampling = Sampling(epsilon, samples, confidence)
+    covariances = bin_covariances(strategy, steps, bins, noise_multiplier)
     rng = np.random.default_rng(seed_scalar("seed", seed))
     return sampling.estimate(lambda count, removed: _log_ratios(covariances, count, rng, removed), len(covariances))
 
@@ -177,12 +177,12 @@ MAX_STEPS = 2.0**20
 
 def estimate_min_separation_delta(
     strategy: ArrayLike,
+    epsilon: float,
     *,
-    num_steps: int,
+    steps: int,
     separation: int,
     sampling_rate: float,
     noise_multiplier: float,
-    eps: float,
     warm_start: bool = False,
     samples: int = 100_000,
     confidence: float = 0.99,
@@ -194,7 +194,9 @@ def estimate_min_separation_delta(
     ----------
     strategy : array_like of shape (bands,)
         Coefficients of a lower triangular Toeplitz matrix C, at most `separation` of them. Absolute values count.
-    num_steps : int
+    epsilon : float
+        Non-negative and finite, chosen before the samples are seen.
+    steps : int
         Number of steps, from 1 to 2^20.
     separation : int
         b, at least 1: after a step that it was in, a record sits out the next b - 1. With b = 1 every step draws its own Poisson sample.
@@ -202,8 +204,6 @@ def estimate_min_separation_delta(
         Probability, in [0, 1], with which a record is in a step that it may be in; by a coin of its own, fresh and secret.
     noise_multiplier : float
         Standard deviation of the entries of z over the clip norm, positive and finite.
-    eps : float
-        Non-negative and finite, chosen before the samples are seen.
     warm_start : bool
         Whether each record starts by sitting out a random number of steps: see `min_separated_poisson`.
     samples : int
@@ -234,20 +234,20 @@ def estimate_min_separation_delta(
     Examples
     --------
     >>> from hockeystick import correlated_noise
-    >>> setting = {"num_steps": 50, "separation": 2, "sampling_rate": 0.02, "noise_multiplier": 6.0}
-    >>> found = correlated_noise.estimate_min_separation_delta([1.0, 0.5], **setting, eps=0.1, seed=1)
+    >>> setting = {"steps": 50, "separation": 2, "sampling_rate": 0.02, "noise_multiplier": 6.0}
+    >>> found = correlated_noise.estimate_min_separation_delta([1.0, 0.5], **setting, epsilon=0.1, seed=1)
     >>> bound = correlated_noise.min_separated_poisson([1.0, 0.5], **setting).delta(0.1)
     >>> found.lower <= bound
     True
     """
-    array, steps = vector("strategy", strategy_array(strategy)), count_scalar("num_steps", num_steps)
-    at_most("num_steps", steps, "the largest supported", MAX_STEPS)
+    array, steps = vector("strategy", strategy_array(strategy)), count_scalar("steps", steps)
+    at_most("steps", steps, "the largest supported", MAX_STEPS)
     separation = count_scalar("separation", separation)
     at_most("bands of strategy", len(array), "separation", separation)
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     first = first_steps(rate, separation) if boolean_scalar("warm_start", warm_start) else np.ones(1)
-    sampling = Sampling(eps, samples, confidence)
+    sampling = Sampling(epsilon, samples, confidence)
     column = in_noise(np.abs(array[:steps]), noise_multiplier)
     rng = np.random.default_rng(seed_scalar("seed", seed))
 

@@ -70,9 +70,9 @@ class CandidateSteps(NamedTuple):
     counts: tuple[int, ...]
     chances: tuple[float, ...]
 
-    def delta(self, eps: float) -> float:
+    def delta(self, epsilon: float) -> float:
         """Return the mean of delta over the number of steps, rounded up."""
-        deltas = np.maximum.accumulate(core.dpsgd_delta(self._cells(self.counts, eps), thread_count(None)))
+        deltas = np.maximum.accumulate(core.dpsgd_delta(self._cells(self.counts, epsilon), thread_count(None)))
         with np.errstate(under="ignore"):
             total = float(np.dot(self.chances, np.diff(deltas, prepend=0.0)))
         return min(1.0, total * (1.0 + LONG_SUM))
@@ -126,12 +126,12 @@ class MinSeparated(NamedTuple):
         known = Guaranteed(bracket, self.premises, steps, Curve(self.delta, self.epsilon))
         return stated(known, delta, format, unit=unit)
 
-    def delta(self, eps: float) -> float:
+    def delta(self, epsilon: float) -> float:
         """Return a certified upper bound of delta.
 
         Parameters
         ----------
-        eps : float
+        epsilon : float
             Non-negative; infinity is legal.
 
         Returns
@@ -142,10 +142,10 @@ class MinSeparated(NamedTuple):
         Raises
         ------
         ValueError
-            If eps is outside its domain.
+            If epsilon is outside its domain.
         """
-        eps = scalar("eps", eps, *NON_NEGATIVE_OR_INFINITE)
-        return min(way.delta(eps) for way in self.ways)
+        epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
+        return min(way.delta(epsilon) for way in self.ways)
 
     def epsilon(self, delta: float) -> float:
         """Return a certified upper bound of epsilon.
@@ -179,7 +179,7 @@ class MinSeparated(NamedTuple):
 def min_separated_poisson(
     strategy: ArrayLike,
     *,
-    num_steps: int,
+    steps: int,
     separation: int,
     sampling_rate: float,
     noise_multiplier: float,
@@ -192,7 +192,7 @@ def min_separated_poisson(
     strategy : array_like
         C, square, of shape (steps, steps), or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,). Lower triangular with
         at most `separation` bands: entries are zero above the diagonal, and `separation` rows below it and further.
-    num_steps : int
+    steps : int
         Number of steps, from 1 to 2^24.
     separation : int
         b, at least 1: after a step that it was in, a record sits out the next b - 1. With b = 1 every step draws its own Poisson sample.
@@ -229,7 +229,7 @@ def min_separated_poisson(
     >>> from hockeystick import correlated_noise
     >>> found = correlated_noise.min_separated_poisson(
     ...     correlated_noise.square_root_coefficients(16),
-    ...     num_steps=2000,
+    ...     steps=2000,
     ...     separation=16,
     ...     sampling_rate=0.01,
     ...     noise_multiplier=8.0,
@@ -237,8 +237,8 @@ def min_separated_poisson(
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"))
     1.958
     """
-    steps = count_scalar("num_steps", num_steps)
-    at_most("num_steps", steps, "the largest supported", MAX_STEPS)
+    steps = count_scalar("steps", steps)
+    at_most("steps", steps, "the largest supported", MAX_STEPS)
     rate = probability_scalar("sampling_rate", sampling_rate)
     warm_start = boolean_scalar("warm_start", warm_start)
     matrix = banded(strategy, steps, separation, noise_multiplier)

@@ -303,7 +303,7 @@ def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Sensitivit
         levels = math.sqrt(num_steps.bit_length())
         return Sensitivity(levels * DOWN, levels * (1 + UNIT), (0,), "levels")
     if num_steps > MAX_STEPS:
-        msg = f"num_steps must be at most {MAX_STEPS}, not {num_steps}; use restarts"
+        msg = f"steps must be at most {MAX_STEPS}, not {num_steps}; use restarts"
         raise ValueError(msg)
     if not pattern.limits(num_steps):
         squares = cyclic_squares(num_steps, pattern.separation, prefixes_only=prefixes_only)
@@ -380,7 +380,7 @@ def matrix_mechanism(
 def matrix_sensitivity(
     strategy: ArrayLike,
     *,
-    num_steps: int | None = None,
+    steps: int | None = None,
     participation: Participation,
     separation: int | None = None,
     max_participations: int | None = None,
@@ -392,7 +392,7 @@ def matrix_sensitivity(
     strategy : array_like
         C, of shape (rows, steps). Or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,), the
         diagonal's first. Finite, and not all zero.
-    num_steps : int, optional
+    steps : int, optional
         With coefficients, and only there: the number of steps.
     participation : {"single", "min_separation", "cyclic"}
         Which steps one record is in: at most one; steps at least `separation` apart; or some of those that are equal modulo
@@ -424,19 +424,19 @@ def matrix_sensitivity(
     >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
     >>> coefficients = correlated_noise.square_root_coefficients(8)
-    >>> found = correlated_noise.matrix_sensitivity(coefficients, num_steps=100, participation="cyclic", separation=10)
+    >>> found = correlated_noise.matrix_sensitivity(coefficients, steps=100, participation="cyclic", separation=10)
     >>> print(hs.format_upper(found.upper, ".4f"), hs.format_lower(found.mechanism(5.0).mechanism.noise_multiplier, ".4f"))
     4.1454 1.2061
     """
-    array, steps = strategy_of_steps(strategy, num_steps)
+    array, steps = strategy_of_steps(strategy, steps)
     pattern = pattern_of(participation, separation, max_participations, steps)
     with np.errstate(under="ignore"):
-        found = dense(array, pattern) if num_steps is None else toeplitz(array, steps, pattern)
+        found = dense(array, pattern) if array.ndim == 2 else toeplitz(array, steps, pattern)
     return found._replace(participation=pattern.words(steps))
 
 
 def tree_sensitivity(
-    num_steps: int,
+    steps: int,
     *,
     participation: Participation,
     separation: int | None = None,
@@ -447,7 +447,7 @@ def tree_sensitivity(
 
     Parameters
     ----------
-    num_steps : int
+    steps : int
         Steps until the tree is restarted, at most 2^22 unless a record is in one only. If a tree is completed by empty steps to
         a power of two, that power.
     participation : {"single", "min_separation", "cyclic"}
@@ -464,7 +464,7 @@ def tree_sensitivity(
     -------
     Sensitivity
         A tuple (lower, upper, steps, method, participation); `upper` is certified. The ends agree for "single", where it is the root of
-        the number of levels, floor(log2 num_steps) + 1, and for "cyclic".
+        the number of levels, floor(log2 steps) + 1, and for "cyclic".
 
     Raises
     ------
@@ -486,11 +486,11 @@ def tree_sensitivity(
     >>> print(hs.format_lower(one_tree.mechanism.noise_multiplier, ".4f"), hs.format_upper(epsilon, ".2f"))
     3.1622 3.31
     """
-    num_steps = count_scalar("num_steps", num_steps)
-    pattern = pattern_of(participation, separation, max_participations, num_steps)
+    steps = count_scalar("steps", steps)
+    pattern = pattern_of(participation, separation, max_participations, steps)
     nodes = choice("nodes", nodes, ("all", "prefix"))
-    found = tree(num_steps, pattern, prefixes_only=nodes == "prefix")
-    return found._replace(participation=pattern.words(num_steps))
+    found = tree(steps, pattern, prefixes_only=nodes == "prefix")
+    return found._replace(participation=pattern.words(steps))
 
 
 def strategy_array(strategy: ArrayLike, name: str = "strategy") -> Array:
@@ -514,7 +514,7 @@ def strategy_of_steps(strategy: ArrayLike, num_steps: int | None, name: str = "s
     """Return a matrix or coefficients, and the number of steps, which only coefficients do not have themselves."""
     array = strategy_array(strategy, name)
     if (array.ndim == 1) != (num_steps is not None):
-        what = "needs num_steps" if array.ndim == 1 else "has its number of steps, and takes no num_steps"
+        what = "needs steps" if array.ndim == 1 else "has its number of steps, and takes no steps"
         msg = f"{name} of shape {array.shape} {what}"
         raise ValueError(msg)
-    return array, array.shape[1] if num_steps is None else count_scalar("num_steps", num_steps)
+    return array, array.shape[1] if num_steps is None else count_scalar("steps", num_steps)

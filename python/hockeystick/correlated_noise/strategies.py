@@ -100,7 +100,7 @@ def inverse_square_root_coefficients(bands: int) -> Array:
     return -root / (2.0 * np.arange(root.size) - 1.0)
 
 
-def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: int) -> Array:
+def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, steps: int) -> Array:
     """Return the coefficients of a buffered linear Toeplitz strategy (BLT).
 
     Parameters
@@ -109,13 +109,13 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
         theta_i, by which buffer i is multiplied in each step, in [0, 1]; of shape (buffers,).
     scales : array_like
         omega_i, what is read of buffer i, non-negative and finite; as many, or one number for all.
-    num_steps : int
+    steps : int
         How many coefficients: the number of steps, at most 2^24.
 
     Returns
     -------
     ndarray
-        Of shape (num_steps,): 1, and for k >= 1 sum_i omega_i theta_i^(k-1), rounded up by some units in the last place (what is below 1e-300 may be
+        Of shape (steps,): 1, and for k >= 1 sum_i omega_i theta_i^(k-1), rounded up by some units in the last place (what is below 1e-300 may be
         0, which the margin of a sensitivity pays for). All are non-negative: the sensitivity of larger ones is larger.
 
     Raises
@@ -132,9 +132,9 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     --------
     >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
-    >>> coefficients = correlated_noise.buffered_coefficients([0.99, 0.8], [0.1, 0.4], num_steps=1000)
+    >>> coefficients = correlated_noise.buffered_coefficients([0.99, 0.8], [0.1, 0.4], steps=1000)
     >>> found = correlated_noise.matrix_sensitivity(
-    ...     coefficients, num_steps=1000, participation="min_separation", separation=200
+    ...     coefficients, steps=1000, participation="min_separation", separation=200
     ... )
     >>> print(hs.format_upper(found.upper, ".4f"), found.method)
     3.5486 largest products by position
@@ -142,13 +142,13 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     rates = vector("decays", STRICT.probability("decays", decays))
     read = vector("scales", STRICT.non_negative("scales", scales))
     rates, read = same_length(decays=rates, scales=read)
-    num_steps = count_scalar("num_steps", num_steps)
-    at_most("num_steps", num_steps, "the largest supported", 2.0**24)
-    coefficients = np.zeros(num_steps)
+    steps = count_scalar("steps", steps)
+    at_most("steps", steps, "the largest supported", 2.0**24)
+    coefficients = np.zeros(steps)
     coefficients[0] = 1.0
     with np.errstate(over="ignore", under="ignore"):
         for rate, scale in zip(rates, read, strict=True):
-            coefficients[1:] += scale * rate ** np.arange(num_steps - 1, dtype=np.float64)
+            coefficients[1:] += scale * rate ** np.arange(steps - 1, dtype=np.float64)
         coefficients[1:] *= 1.0 + (len(rates) + 8) * UNIT
     if not np.isfinite(coefficients).all():
         msg = f"scales must have a finite sum, not one that overflows, of a largest scale of {read.max()}"
@@ -158,12 +158,12 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, num_steps: in
     return coefficients
 
 
-def tree_strategy(num_steps: int, *, nodes: Literal["all", "prefix"] = "all") -> Array:
+def tree_strategy(steps: int, *, nodes: Literal["all", "prefix"] = "all") -> Array:
     """Return the matrix of a binary tree over the steps: a row of zeros and ones for each node, in the order of release.
 
     Parameters
     ----------
-    num_steps : int
+    steps : int
         Steps of the tree, at most 4096.
     nodes : {"all", "prefix"}
         Every complete node, or those alone that make up prefix sums: see `tree_sensitivity`.
@@ -171,7 +171,7 @@ def tree_strategy(num_steps: int, *, nodes: Literal["all", "prefix"] = "all") ->
     Returns
     -------
     ndarray
-        Of shape (nodes, num_steps), for `conditional_composition`. The sensitivity is known without it: `tree_sensitivity`.
+        Of shape (nodes, steps), for `conditional_composition`. The sensitivity is known without it: `tree_sensitivity`.
 
     Raises
     ------
@@ -187,15 +187,15 @@ def tree_strategy(num_steps: int, *, nodes: Literal["all", "prefix"] = "all") ->
      [1. 1. 0.]
      [0. 0. 1.]]
     """
-    num_steps = count_scalar("num_steps", num_steps)
-    at_most("num_steps", num_steps, "the largest supported", 4096)
+    steps = count_scalar("steps", steps)
+    at_most("steps", steps, "the largest supported", 4096)
     nodes = choice("nodes", nodes, ("all", "prefix"))
-    steps, rows = np.arange(num_steps), []
-    for end in range(1, num_steps + 1):
+    columns, rows = np.arange(steps), []
+    for end in range(1, steps + 1):
         size = 1
         while end % size == 0:  # the nodes that this step completes
             if nodes == "all" or end // size % 2:
-                rows.append((steps >= end - size) & (steps < end))
+                rows.append((columns >= end - size) & (columns < end))
             size *= 2
     return np.array(rows, dtype=np.float64)
 
@@ -206,7 +206,7 @@ LARGEST_ERROR = 1e-6  # of a strategy, relative: beyond, its inverse is as good 
 def inverse_sensitivity(
     inverse: ArrayLike,
     *,
-    num_steps: int | None = None,
+    steps: int | None = None,
     participation: Participation,
     separation: int | None = None,
     max_participations: int | None = None,
@@ -218,7 +218,7 @@ def inverse_sensitivity(
     inverse : array_like
         The inverse of C, square, of shape (steps, steps). Or the coefficients of a lower triangular Toeplitz matrix, of shape (bands,), the
         diagonal's first: step t adds sum_j inverse[j] z_(t-j) to its sum of updates.
-    num_steps : int, optional
+    steps : int, optional
         With coefficients, and only there: the number of steps.
     participation : {"single", "min_separation", "cyclic"}
         Which steps one record is in: see `matrix_sensitivity`.
@@ -250,15 +250,15 @@ def inverse_sensitivity(
     >>> from hockeystick import correlated_noise
     >>> inverse = correlated_noise.inverse_square_root_coefficients(4)
     >>> found = correlated_noise.inverse_sensitivity(
-    ...     inverse, num_steps=2000, participation="min_separation", separation=400
+    ...     inverse, steps=2000, participation="min_separation", separation=400
     ... )
     >>> print(hs.format_lower(found.lower, ".4f"), hs.format_upper(found.upper, ".4f"))
     2.8481 2.8482
     """
-    strategy, error = _inverted(inverse, num_steps)
+    strategy, error = _inverted(inverse, steps)
     found = matrix_sensitivity(
         strategy,
-        num_steps=num_steps,
+        steps=steps,
         participation=participation,
         separation=separation,
         max_participations=max_participations,
@@ -266,20 +266,20 @@ def inverse_sensitivity(
     return found._replace(lower=found.lower / (1.0 + error) * DOWN, upper=found.upper / (1.0 - error) * UP)
 
 
-def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> Array:
+def strategy_of_inverse(inverse: ArrayLike, *, steps: int | None = None) -> Array:
     """Return the sizes of the entries of a strategy that is given by its inverse, rounded up.
 
     Parameters
     ----------
     inverse : array_like
         The inverse of C, or the coefficients of it: see `inverse_sensitivity`.
-    num_steps : int, optional
+    steps : int, optional
         With coefficients, and only there: the number of steps.
 
     Returns
     -------
     ndarray
-        Of the shape of C, or coefficients of shape (num_steps,): each at least the absolute value of the entry of C, for
+        Of the shape of C, or coefficients of shape (steps,): each at least the absolute value of the entry of C, for
         `conditional_composition`, which counts absolute values only. The sensitivity of C itself is `inverse_sensitivity`.
 
     Raises
@@ -291,11 +291,11 @@ def strategy_of_inverse(inverse: ArrayLike, *, num_steps: int | None = None) -> 
     --------
     >>> import hockeystick as hs
     >>> from hockeystick import correlated_noise
-    >>> strategy = correlated_noise.strategy_of_inverse([1.0, -0.5], num_steps=4)
+    >>> strategy = correlated_noise.strategy_of_inverse([1.0, -0.5], steps=4)
     >>> print([hs.format_upper(c, ".6f") for c in strategy])
     ['1.000001', '0.500001', '0.250001', '0.125001']
     """
-    strategy, error = _inverted(inverse, num_steps)
+    strategy, error = _inverted(inverse, steps)
     # C = A + R C, and each entry of R C is at most r times a column of C, whose norm is at most that of A's over 1 - r.
     largest = float(np.abs(strategy).max())  # the squares of a norm must not underflow
     with np.errstate(under="ignore"):

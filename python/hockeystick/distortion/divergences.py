@@ -117,20 +117,20 @@ def chi_squared_divergence(p: ArrayLike, q: ArrayLike) -> Result:
     return terms.sum(axis=-1)[()]
 
 
-def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, eps: ArrayLike) -> Result:
+def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Result:
     """Return the hockey-stick divergence of p from q.
 
     Parameters
     ----------
     p, q : array_like of shape (..., k)
         Probabilities, which sum to 1 within 1e-9 along the last axis.
-    eps : array_like
+    epsilon : array_like
         Logarithm of gamma, >= 0; 0 gives the total variation distance. Shape (...).
 
     Returns
     -------
     ndarray or float
-        The sum of the positive parts of p - e^eps q, in [0, 1]; of shape (...). The formula itself, not rounded up: for a guarantee
+        The sum of the positive parts of p - e^epsilon q, in [0, 1]; of shape (...). The formula itself, not rounded up: for a guarantee
         ask `hockeystick.Accountant` for a `hockeystick.Discrete` step.
 
     Raises
@@ -145,7 +145,7 @@ def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, eps: ArrayLike) -> Resul
     0.289299
     """
     p, q = pair("p", p, "q", q)
-    root = np.exp(np.minimum(STRICT.non_negative_or_infinite("eps", eps), 1400.0) / 2.0)[..., np.newaxis]
+    root = np.exp(np.minimum(STRICT.non_negative_or_infinite("epsilon", epsilon), 1400.0) / 2.0)[..., np.newaxis]
     with np.errstate(over="ignore"):
         return np.maximum(p - root * (root * q), 0.0).sum(axis=-1)[()]
 

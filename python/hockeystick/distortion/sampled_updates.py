@@ -83,7 +83,7 @@ def sampled_update_variance(
     gradients: ArrayLike,
     sampling_rate: float,
     *,
-    num_rounds: int = 1,
+    rounds: int = 1,
     learning_rate: float = 1.0,
     noise_variance: float = 0.0,
 ) -> float:
@@ -95,7 +95,7 @@ def sampled_update_variance(
         Gradient of each record.
     sampling_rate : float
         Probability p of each record in each sampling round, in (0, 1).
-    num_rounds : int
+    rounds : int
         Sampling rounds N that are averaged.
     learning_rate : float
         eta, positive.
@@ -120,12 +120,12 @@ def sampled_update_variance(
     Examples
     --------
     >>> from hockeystick import distortion
-    >>> print(f"{distortion.sampled_update_variance([1.0, 2.0, 3.0], 0.2, num_rounds=4):.2f}")
+    >>> print(f"{distortion.sampled_update_variance([1.0, 2.0, 3.0], 0.2, rounds=4):.2f}")
     0.56
     """
     rows = checked_gradients(gradients)
     p = scalar("sampling_rate", sampling_rate, *OPEN_PROBABILITY)
-    number = count_scalar("num_rounds", num_rounds)
+    number = count_scalar("rounds", rounds)
     rate = positive_scalar("learning_rate", learning_rate)
     noise = non_negative_scalar("noise_variance", noise_variance)
     return float(rate**2 * p * (1.0 - p) / number * (rows**2).sum() + rows.shape[1] * noise)

@@ -31,7 +31,7 @@ def scheduled(
     grid = Checks(arguments["num_threads"], arguments["on_error"])
     schedule = choice("schedule", arguments["schedule"], SCHEDULES)
     by_round = schedule in SCHEDULES_BY_ROUND
-    question = in_domains(arguments, {"eps": "non_negative_or_infinite", "delta": "probability"}, grid).values()
+    question = in_domains(arguments, {"epsilon": "non_negative_or_infinite", "delta": "probability"}, grid).values()
     rounds = grid.count_up_to("rounds", arguments["rounds"], core.max_scheduled_rounds if by_round else LARGEST_COUNT)
     known = in_domains(arguments, DOMAINS, grid)
     if "prox" in known:
@@ -120,7 +120,7 @@ def fedavg_gdp(
 
 
 def fedavg_delta(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     rounds: ArrayLike,
     local_steps: ArrayLike,
@@ -138,7 +138,7 @@ def fedavg_delta(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0; broadcast against the other parameters, which are those
         of `fedavg_gdp`.
 
@@ -286,7 +286,7 @@ def fedprox_gdp(
 
 
 def fedprox_delta(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     rounds: ArrayLike,
     local_steps: ArrayLike,
@@ -305,7 +305,7 @@ def fedprox_delta(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0; broadcast against the other parameters, which are those
         of `fedprox_gdp`.
 

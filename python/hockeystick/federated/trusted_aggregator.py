@@ -30,7 +30,7 @@ from hockeystick.federated.arguments import LOSSES, Loss
 T = TypeVar("T")
 PER_ROUND = ("learning_rate", "noise_std", "lipschitz", "radius")  # what may be a schedule
 AGGREGATION: dict[str, str | Domain] = {
-    "eps": "non_negative_or_infinite",
+    "epsilon": "non_negative_or_infinite",
     **dict.fromkeys(("num_users", "batch_size", "rounds"), "count"),
     **dict.fromkeys(PER_ROUND, "positive"),
 }
@@ -102,7 +102,7 @@ class AggregatorChecks(Checks):
 
 
 def trusted_aggregator(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_users: ArrayLike,
     batch_size: ArrayLike,
@@ -122,7 +122,7 @@ def trusted_aggregator(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0; shape (...).
     num_users : array_like
         Number of users, a positive integer; shape (...).
@@ -180,7 +180,7 @@ def trusted_aggregator(
 
 
 def trusted_aggregator_random_stop(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_users: ArrayLike,
     batch_size: ArrayLike,
@@ -198,7 +198,7 @@ def trusted_aggregator_random_stop(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0; shape (...).
     num_users : array_like
         Number of users, a positive integer; shape (...).
@@ -255,7 +255,7 @@ def trusted_aggregator_random_stop(
 
 
 def trusted_aggregator_batches(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     batch_sizes: ArrayLike,
     learning_rate: ArrayLike,
@@ -270,7 +270,7 @@ def trusted_aggregator_batches(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0; shape (...).
     batch_sizes : array_like of shape (T,)
         Users of each round, positive integers; every user is in exactly one batch.
@@ -310,7 +310,7 @@ def trusted_aggregator_batches(
     0.10389
     """
     grid = AggregatorChecks(loss, num_threads, "raise")
-    eps = STRICT.non_negative_or_infinite("eps", eps)
+    epsilon = STRICT.non_negative_or_infinite("epsilon", epsilon)
     sizes = vector("batch_sizes", STRICT.count("batch_sizes", batch_sizes))
     rounds = sizes.size
     step = _each_round("learning_rate", learning_rate, rounds)
@@ -327,7 +327,7 @@ def trusted_aggregator_batches(
         raise ValueError(msg)
     grid.contracting_steps(step, beta)
     image = 2.0 * (ball + (0.0 if grid.convex else step * clip))
-    points = eps[..., np.newaxis]
+    points = epsilon[..., np.newaxis]
     first = core.theta(points, 2.0 * clip / (np.sqrt(sizes) * noise))
     later = core.theta(points, image * np.sqrt(sizes) / (step * noise))
     return contraction_sum(first, later, sizes / sizes.sum(), num_threads=num_threads)
@@ -343,7 +343,7 @@ def _each_round(name: str, value: ArrayLike, rounds: int) -> Array:
 
 
 def best(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_users: ArrayLike,
     batch_size: ArrayLike,
@@ -365,7 +365,7 @@ def best(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0; shape (...).
     num_users : array_like
         Number of users, a positive integer; shape (...).
@@ -426,7 +426,7 @@ def best(
 
 
 def best_sampled(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_users: ArrayLike,
     batch_size: ArrayLike,
@@ -449,7 +449,7 @@ def best_sampled(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     num_users : array_like
         Number of users, a positive integer.
@@ -502,7 +502,7 @@ def best_sampled(
     6.8e-09 by plain
     """
     grid = AggregatorChecks(loss, num_threads, on_error)
-    eps, num_users, batch_size, rounds, learning_rate, noise_std, lipschitz, radius = in_domains(
+    epsilon, num_users, batch_size, rounds, learning_rate, noise_std, lipschitz, radius = in_domains(
         locals(), AGGREGATION, grid
     ).values()
     if smoothness is None and not grid.convex:
@@ -517,7 +517,7 @@ def best_sampled(
     one = np.asarray(1.0)
     mean_noise, share, radius = _lengths(noise_std, lipschitz, radius, batch_size)
     rate = batch_size / num_users
-    cells = broadcast(eps, one, rounds, learning_rate, mean_noise, share, smooth, convexity, 2 * radius, rate)
+    cells = broadcast(epsilon, one, rounds, learning_rate, mean_noise, share, smooth, convexity, 2 * radius, rate)
     return smallest(sampled_bounds(cells, grid, convex=grid.convex), grid)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SMALLEST_DELTA = 1e-11  # below, the exact value is not resolved
 LATER, ROUNDS = np.arange(0, 21), np.arange(1, 41)
-UNITS = {"eps": "nats", "delta": "probability", "delta_upper": "probability"}
+UNITS = {"epsilon": "nats", "delta": "probability", "delta_upper": "probability"}
 
 ONCE = (
     ("contraction", "Theorem 4, published"),
@@ -47,13 +47,13 @@ def unit_process(lipschitz: float, diameter: float) -> dict[str, Any]:
     return UNIT | {"lipschitz": lipschitz, "smoothness": 0.0, "diameter": diameter}
 
 
-def exact(eps: Any, later: int, size: float, directions: Iterable[float], **chain: Any) -> NDArray[np.float64]:
+def exact(epsilon: Any, later: int, size: float, directions: Iterable[float], **chain: Any) -> NDArray[np.float64]:
     """Return both ends of delta of a record used once, with gradients of this size, the largest over directions of the others'."""
     ends = []
     for others in directions:
         record = np.concatenate([[size], np.full(later, others * size)])
         other = np.concatenate([[-size], record[1:]])
-        ends.append(last_iterate.chain_delta(eps, record=record, neighbour=other, **chain)[:2])
+        ends.append(last_iterate.chain_delta(epsilon, record=record, neighbour=other, **chain)[:2])
     return np.asarray(np.max(ends, axis=0))
 
 
@@ -63,7 +63,7 @@ def compute_once() -> Table:
     eps = 0.5
     for noise_std, lipschitz in ((1.0, 0.5), (0.4, 0.4)):
         process = unit_process(lipschitz, 2.0) | {"noise_std": noise_std}
-        cell = {"eps": eps, "noise_std": noise_std, "lipschitz": lipschitz, "later": LATER}
+        cell = {"epsilon": eps, "noise_std": noise_std, "lipschitz": lipschitz, "later": LATER}
         chain = {name: process[name] for name in (*UNIT, "diameter")} | {"gradient_map": "linear"}
         best = last_iterate.best(eps, index=1, num_records=LATER + 1, **process)
         for name, label in ONCE:
@@ -84,7 +84,7 @@ def draw_once(table: Table) -> Figure:
         low, high = chain["delta"], chain["delta_upper"]
         axes.fill_between(LATER, np.maximum(low, 1e-300), high, color="black", alpha=0.3)
         axes.plot(LATER, np.where(low >= SMALLEST_DELTA, low, np.nan), "k-", marker="x", label=EXACT)
-        eps, lipschitz = rows["eps"][0], rows["lipschitz"][0]
+        eps, lipschitz = rows["epsilon"][0], rows["lipschitz"][0]
         axes.set_title(rf"$\varepsilon = {eps:g}$, noise {noise_std:g}, Lipschitz {lipschitz:g}")
         axes.set(xlabel="rounds after the record's", ylabel=style.DELTA, yscale="log", ylim=(SMALLEST_DELTA, 3.0))
         axes.set_xticks(LATER[::5])
@@ -92,18 +92,18 @@ def draw_once(table: Table) -> Figure:
     return figure
 
 
-def exact_every_round(eps: float, rounds: int, lipschitz: float, diameter: float) -> float:
+def exact_every_round(epsilon: float, rounds: int, lipschitz: float, diameter: float) -> float:
     """Return the lower end of delta for linear losses whose record is used in every round, from the middle or an end."""
     chain: dict[str, Any] = UNIT | {"gradient_map": "linear", "rounds": rounds, "diameter": diameter}
     chain |= {"record": lipschitz, "neighbour": -lipschitz}
-    return max(last_iterate.chain_delta(eps, **chain, start=start).lower for start in (0.0, diameter / 2))
+    return max(last_iterate.chain_delta(epsilon, **chain, start=start).lower for start in (0.0, diameter / 2))
 
 
 def compute_every_round() -> Table:
     """Return the bounds and the exact delta of a record that is used in all rounds."""
     parts: list[dict[str, Any]] = []
     for eps, lipschitz, diameter in ((0.1, 0.1, 1.0), (0.5, 0.25, 2.0)):
-        cell = {"eps": eps, "lipschitz": lipschitz, "diameter": diameter, "rounds": ROUNDS}
+        cell = {"epsilon": eps, "lipschitz": lipschitz, "diameter": diameter, "rounds": ROUNDS}
         process = unit_process(lipschitz, diameter)
         best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=ROUNDS, **process)
         for name, label in EVERY_ROUND:
@@ -116,7 +116,7 @@ def compute_every_round() -> Table:
 def draw_every_round(table: Table) -> Figure:
     """Draw exact and certified curves against the rounds."""
     figure, panels = style.new_figure(table.title, panels=2)
-    for axes, (eps, rows) in zip(panels, table.groups("eps"), strict=True):
+    for axes, (eps, rows) in zip(panels, table.groups("epsilon"), strict=True):
         for (_, label), colour, marker in zip(EVERY_ROUND, style.COLOURS, style.MARKERS, strict=False):
             delta = rows.where(curve=label)["delta"]
             axes.plot(ROUNDS, delta, color=colour, marker=marker, markevery=5, label=label)
@@ -140,7 +140,7 @@ def compute_once_regions() -> Table:
     parts: list[dict[str, Any]] = []
     for reach in (3.0, 5.0, 8.0):
         best = last_iterate.best(eps, index=1, num_records=later + 1, quick=True, **unit_process(0.5, reach))
-        parts.append({"diameter": reach, "eps": eps, "later": later, "delta": best.delta, "bound": best.method})
+        parts.append({"diameter": reach, "epsilon": eps, "later": later, "delta": best.delta, "bound": best.method})
     return stacked(r"The smallest certified bound ($2L/\sigma = 1$, convex losses)", UNITS, parts)
 
 
@@ -150,7 +150,7 @@ def compute_every_round_regions(points: int = 24) -> Table:
     parts: list[dict[str, Any]] = []
     for reach in (2.0, 3.0, 5.0):
         best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=rounds, **unit_process(0.25, reach))
-        parts.append({"diameter": reach, "eps": eps, "rounds": rounds, "delta": best.delta, "bound": best.method})
+        parts.append({"diameter": reach, "epsilon": eps, "rounds": rounds, "delta": best.delta, "bound": best.method})
     title = r"A record used in every round: the smallest certified bound ($2L/\sigma = 0.5$)"
     return stacked(title, UNITS, parts)
 
@@ -181,7 +181,7 @@ def colour_regions(axes: Axes, cells: Table, across: str, regions: tuple[str, ..
     """Colour each cell by the bound that is smallest there, with a line and a name for each."""
     from matplotlib.colors import ListedColormap, to_rgb  # noqa: PLC0415 - when first drawn
 
-    eps, rounds = np.unique(cells["eps"]), np.unique(cells[across])
+    eps, rounds = np.unique(cells["epsilon"]), np.unique(cells[across])
     number = np.vectorize(regions.index)(cells["bound"])
     number = np.where(cells["delta"] < style.TINY, -1, number)  # underflow: nothing to tell them apart
     number = number.reshape(len(eps), len(rounds))

@@ -243,11 +243,16 @@ def compute(number: int, runs: int = SPLITS) -> Table:
                     sizes = split[0].sizes or ()
                     cell = Cell(study, len(sizes), in_round, min(sizes), epsilon, "no privacy" not in name)
                     training, test = best_of(cell, name, split, seed)
-                    row = {"panel": f"{study.title}, M = {in_round}", "algorithm": name, "eps": epsilon, "split": seed}
+                    row = {
+                        "panel": f"{study.title}, M = {in_round}",
+                        "algorithm": name,
+                        "epsilon": epsilon,
+                        "split": seed,
+                    }
                     row |= {"error": study.label, "batch_size": cell.batch}
                     parts.append({**row, "training_error": training, "test_error": test})
     title = f"Error against certified privacy between silos (Lowy, Razaviyayn 2023, Figure {number}), on other data"
-    return stacked(title, {"eps": "nats, upper bound", "batch_size": "records"}, parts)
+    return stacked(title, {"epsilon": "nats, upper bound", "batch_size": "records"}, parts)
 
 
 def draw(table: Table) -> Figure:
@@ -261,10 +266,10 @@ def draw(table: Table) -> Figure:
 
 
 def _draw_panel(axes: Axes, rows: Table) -> None:
-    budgets = np.unique(rows["eps"])
+    budgets = np.unique(rows["epsilon"])
     for (name, curve), shift in zip(rows.groups("algorithm"), (0.97, 1.0, 1.03, 1.0, 1.0), strict=True):
         colour, line, marker = LOOKS[name]
-        errors = [points["test_error"] for _, points in curve.groups("eps")]
+        errors = [points["test_error"] for _, points in curve.groups("epsilon")]
         low, high = np.quantile(errors, (0.05, 0.95), axis=1)
         mean = np.mean(errors, axis=1)
         bars = np.maximum((mean - low, high - mean), 0.0)

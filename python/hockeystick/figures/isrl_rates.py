@@ -43,9 +43,11 @@ def compute() -> Table:
                 cell = {"algorithm": pair.algorithm, "privacy": pair.notion, "risk": pair.objective, "losses": losses}
                 upper = {"upper_theorem": pair.upper_source, "upper": pair.upper, "rounds": pair.rounds}
                 lower = {"lower_theorem": pair.lower_source, "lower": pair.lower}
-                parts.append({**cell, "eps": eps, **upper, **lower})
+                parts.append({**cell, "epsilon": eps, **upper, **lower})
     title = "Rates of the excess risk (Lowy, Razaviyayn 2023, Figure 3): orders of magnitude, no bounds"
-    return stacked(title, {"eps": "nats", **dict.fromkeys(("upper", "lower"), "of the loss, up to constants")}, parts)
+    return stacked(
+        title, {"epsilon": "nats", **dict.fromkeys(("upper", "lower"), "of the loss, up to constants")}, parts
+    )
 
 
 def draw(table: Table) -> Figure:
@@ -58,9 +60,9 @@ def draw(table: Table) -> Figure:
             rates = found.where(algorithm=name)
             for bound, line in (("upper", "-"), ("lower", "--")):
                 label = f"{bound}: Theorem {rates[f'{bound}_theorem'][0]}"
-                axes.plot(rates["eps"], rates[bound], line, color=colour, label=label)
+                axes.plot(rates["epsilon"], rates[bound], line, color=colour, label=label)
             if np.isfinite(rates["rounds"]).any():
-                row[-1].plot(rates["eps"], rates["rounds"], color=colour, label=name)
+                row[-1].plot(rates["epsilon"], rates["rounds"], color=colour, label=name)
             axes.set(title=f"{name}, {rates['privacy'][0]},\n{losses}", xscale="log", yscale="log")
             axes.legend(fontsize=7.5, loc="upper right")
         row[-1].set(title=f"rounds, {losses}", xscale="log", yscale="log")

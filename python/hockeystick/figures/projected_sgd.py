@@ -66,14 +66,14 @@ def caption(printed: Printed) -> str:
     )
 
 
-def exact(printed: Printed, record: int, eps: NDArray[np.float64]) -> NDArray[np.float64]:
+def exact(printed: Printed, record: int, epsilon: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return delta of a scalar chain with the figure's constants, the larger of two directions of the other records."""
     curvature = printed.strong_convexity
     # a quadratic's gradient curvature (w - x) has the size lipschitz at the far end of the interval
     size = printed.lipschitz / curvature - printed.diameter / 2 if curvature else printed.lipschitz
     chain = {name: getattr(printed, name) for name in ("learning_rate", "noise_std", "diameter")}
     chain |= {"gradient_map": "quadratic" if curvature else "linear", "smoothness": curvature or None}
-    lower = hidden_states.exact(eps, NUM_RECORDS - record, size, (-1.0, 1.0), **chain)[0]
+    lower = hidden_states.exact(epsilon, NUM_RECORDS - record, size, (-1.0, 1.0), **chain)[0]
     return np.where(lower >= SMALLEST_EXACT, lower, np.nan)
 
 
@@ -82,18 +82,18 @@ def compute(number: int) -> Table:
     printed = FIGURES[number]
     eps = np.linspace(0.0, printed.largest_eps, 401)
     records = np.array(printed.records)[:, np.newaxis]
-    places: dict[str, Any] = {"eps": eps, "index": records, "num_records": NUM_RECORDS}
+    places: dict[str, Any] = {"epsilon": eps, "index": records, "num_records": NUM_RECORDS}
     curves = {
         THEOREM: printed.of(last_iterate.pnsgd_gaussian, **places),
         RENYI: printed.of(last_iterate.pnsgd_rdp, **places),
         EXACT: np.array([exact(printed, record, eps) for record in printed.records]),
     }
     parts = [
-        {"figure": number, "curve": name, "record": records, "eps": eps, "delta": delta}
+        {"figure": number, "curve": name, "record": records, "epsilon": eps, "delta": delta}
         for name, delta in curves.items()
     ]
     title = f"Projected noisy SGD (Asoodeh, Diaz, Calmon 2020), Figure {number}"
-    return stacked(title, {"eps": "nats", "delta": "probability"}, parts)
+    return stacked(title, {"epsilon": "nats", "delta": "probability"}, parts)
 
 
 def draw(table: Table) -> Figure:
@@ -106,7 +106,7 @@ def draw(table: Table) -> Figure:
             delta = rows["delta"] if name == EXACT else style.visible(rows["delta"])
             if np.isfinite(delta).mean() > 0.05:  # more than a point or two
                 look: dict[str, Any] = {"marker": marker, "markevery": (25, 50), "label": rf"{name}, $i = {record}$"}
-                axes.plot(rows["eps"], delta, line, color="k" if name == EXACT else colour, **look)
+                axes.plot(rows["epsilon"], delta, line, color="k" if name == EXACT else colour, **look)
     style.privacy_axes(axes, smallest_delta=printed.smallest_delta)
     axes.set_title(caption(printed))
     note = r"Proposition 1 says nothing ($\delta = 1$) for $\varepsilon \leq \kappa$"

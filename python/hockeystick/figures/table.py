@@ -30,9 +30,9 @@ class Table:
     --------
     >>> import numpy as np
     >>> from hockeystick.figures import Table
-    >>> table = Table("two curves", {"curve": np.array(["a", "b"]), "eps": np.array([0.5, 1.0])}, {"eps": "nats"})
-    >>> print(*table.header, table.where(curve="b")["eps"])
-    curve eps [nats] [1.]
+    >>> table = Table("two curves", {"curve": np.array(["a", "b"]), "epsilon": np.array([0.5, 1.0])}, {"epsilon": "nats"})
+    >>> print(*table.header, table.where(curve="b")["epsilon"])
+    curve epsilon [nats] [1.]
     """
 
     title: str

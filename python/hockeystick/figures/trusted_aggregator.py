@@ -66,11 +66,11 @@ def compute() -> Table:
     )
     parts: list[dict[str, Any]] = []
     for batch_size, delta in zip(BATCH_SIZES.tolist(), deltas, strict=True):
-        cell = {"batch_size": batch_size, "rounds": NUM_USERS // batch_size, "eps": EPS}
+        cell = {"batch_size": batch_size, "rounds": NUM_USERS // batch_size, "epsilon": EPS}
         parts.append({"curve": "Theorem 2", **cell, "delta": delta})
         parts.append({"curve": "exact chain", **cell, "delta": exact(batch_size)})
     title = "Trusted aggregator (Asoodeh, Chen, Calmon, Özgür 2021), Figure 2"
-    return stacked(title, {"batch_size": "users", "eps": "nats", "delta": "probability"}, parts)
+    return stacked(title, {"batch_size": "users", "epsilon": "nats", "delta": "probability"}, parts)
 
 
 def draw(table: Table) -> Figure:
@@ -80,8 +80,8 @@ def draw(table: Table) -> Figure:
     for (batch_size, rows), (colour, line) in zip(table.groups("batch_size"), looks, strict=False):
         bound, chain = rows.where(curve="Theorem 2"), rows.where(curve="exact chain")
         label = rf"$q = {batch_size / NUM_USERS:g}$ ($m = {batch_size}$, $T = {bound['rounds'][0]}$)"
-        axes.plot(bound["eps"], style.visible(bound["delta"]), line, color=colour, label=label)
-        axes.plot(chain["eps"], chain["delta"], "k" + line, label=rf"exact chain, $m = {batch_size}$")
+        axes.plot(bound["epsilon"], style.visible(bound["delta"]), line, color=colour, label=label)
+        axes.plot(chain["epsilon"], chain["delta"], "k" + line, label=rf"exact chain, $m = {batch_size}$")
     style.privacy_axes(axes, smallest_delta=1e-18)
     axes.set_title(rf"$n = {NUM_USERS}$, $\eta = 0.5$, $\sigma = 1.5$, $L = 1$, $\rho = 1$")
     axes.legend(loc="lower left", title="sub-sampling rate")

@@ -341,7 +341,7 @@ def _randomized_response(relation: Relation, noise_parameter: float, num_buckets
     response = RandomizedResponse(noise_parameter, num_buckets)
     if relation != "replace_special":
         return [(response, 1)]
-    other = response.noise_parameter / response.num_buckets  # the special record answers uniformly
+    other = response.noise_probability / response.num_buckets  # the special record answers uniformly
     rest = 1.0 / response.num_buckets
     answer = Discrete([1.0 - (num_buckets - 1) * other, (num_buckets - 1) * other], [rest, 1.0 - rest])
     return [(answer, 1)]

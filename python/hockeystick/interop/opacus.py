@@ -135,20 +135,25 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     if not history or any(run.noise_multiplier == 0 for run in history):
         msg = f"history of the engine must have steps, and noise in every one, not {engine.accountant.history!r}"
         raise ValueError(msg)
-    records, poisson = len(data_loader.dataset), hasattr(data_loader, "sample_rate")
+    num_records, poisson = len(data_loader.dataset), hasattr(data_loader, "sample_rate")
     rate = data_loader.sample_rate if poisson else 1 / len(data_loader)
     history = [_of_the_loader(run, rate) for run in history]
     run = history[0]
     if len(history) == 1 and (run.batches == 1 or not poisson):
         how = {"sampling_rate": run.sample_rate} if poisson else _shuffled(data_loader, run.batches)
         return statement_of_training(
-            records=records, steps=run.steps, noise_multiplier=run.noise_multiplier, delta=delta, format=format, **how
+            num_records=num_records,
+            steps=run.steps,
+            noise_multiplier=run.noise_multiplier,
+            delta=delta,
+            format=format,
+            **how,
         )
     if not poisson:
         msg = f"a training on shuffled batches must have one noise multiplier for a statement, not {history!r}"
         raise ValueError(msg)
     released = say("released_training")
-    return stated(guaranteed(_composed(history)._composition(), delta, records), delta, format, released)
+    return stated(guaranteed(_composed(history)._composition(), delta, num_records), delta, format, released)
 
 
 def _of_the_loader(run: Run, rate: float) -> Run:
@@ -350,7 +355,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
                 if len(sizes) == ENOUGH and sizes[0] > 0 and len(set(sizes)) == 1 and sample_rate <= HALF:
                     warnings.warn(
                         f"{ENOUGH} batches of {sizes[0]} records each are no Poisson samples (poisson_sampling=False?): epsilon is not that of "
-                        "this training; hockeystick.shuffled_batches_epsilon and FixedSizeSampled are for batches of one size",
+                        "this training; hockeystick.shuffled_batches_epsilon_bracket and FixedSizeSampled are for batches of one size",
                         ImplausibleSettingWarning,
                         stacklevel=3,
                     )

@@ -78,13 +78,13 @@ def noisy_mb_sgd_accountant(
 
 
 def noisy_mb_sgd_epsilon(
+    delta: ArrayLike,
     *,
     noise_std: ArrayLike,
     lipschitz: ArrayLike,
     num_records: ArrayLike,
     batch_size: ArrayLike,
     rounds: ArrayLike,
-    delta: ArrayLike,
     replacement: bool = False,
     num_threads: int | None = None,
     on_error: OnError = "raise",
@@ -93,10 +93,10 @@ def noisy_mb_sgd_epsilon(
 
     Parameters
     ----------
-    noise_std, lipschitz, num_records, batch_size, rounds : array_like
-        As in `noisy_mb_sgd_accountant`; they broadcast.
     delta : array_like
         In (0, 1).
+    noise_std, lipschitz, num_records, batch_size, rounds : array_like
+        As in `noisy_mb_sgd_accountant`; they broadcast.
     replacement : bool
         As in `noisy_mb_sgd_accountant`.
     num_threads : int, optional
@@ -127,10 +127,10 @@ def noisy_mb_sgd_epsilon(
     cells = [*in_domains(locals(), DOMAINS | {"noise_std": "positive"}, grid).values()]
     if not replacement:
         grid.require(
-            lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[3], num_records=cells[2]
+            lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[4], num_records=cells[3]
         )
 
-    setting_warnings.warn(setting_warnings.large_delta(cells[5], cells[2]))
+    setting_warnings.warn(setting_warnings.large_delta(cells[0], cells[3]))
     one = functools.partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
     wide = np.stack(broadcast(*cells))
     with ThreadPoolExecutor(grid.threads) as pool:
@@ -140,7 +140,7 @@ def noisy_mb_sgd_epsilon(
 
 def _epsilon_of_cell(cell: Array, *, replacement: bool, strict: bool) -> float:
     """Return epsilon of one setting; NaN where it is refused, unless that is to be told."""
-    noise, clip, *counts, delta = cell.tolist()
+    delta, noise, clip, *counts = cell.tolist()
     records, batch, steps = (int(count) if count.is_integer() else 0 for count in counts)
     try:
         silo = noisy_mb_sgd_accountant(

@@ -292,6 +292,7 @@ EPSILON_TOLERANCE = 1e-4  # of the search, which ends on the certified side
 
 
 def shuffled_mb_sgd_epsilon(
+    delta: float,
     *,
     noise_std: float,
     lipschitz: float,
@@ -299,20 +300,19 @@ def shuffled_mb_sgd_epsilon(
     num_silos: int,
     silos_per_round: int,
     rounds: int,
-    delta: float,
 ) -> float:
     """Return the certified epsilon of shuffled mini-batch SGD in which each participating silo sends one record's noisy gradient.
 
     Parameters
     ----------
+    delta : float
+        In (0, 1).
     noise_std : float
         Standard deviation per coordinate of the noise that each silo adds to its clipped gradient, positive.
     lipschitz : float
         Largest norm L of a record's gradient, positive.
     num_records, num_silos, silos_per_round, rounds : int
         Records a silo n, silos N, silos in each round M (drawn uniformly), rounds R; positive, M at most N.
-    delta : float
-        In (0, 1).
 
     Returns
     -------
@@ -345,7 +345,7 @@ def shuffled_mb_sgd_epsilon(
     >>> print(format_upper(epsilon, ".3f"))
     0.323
     """
-    noise, clip, num_records, num_silos, silos_per_round, rounds, delta = scalars(locals(), noise_std="positive")
+    delta, noise, clip, num_records, num_silos, silos_per_round, rounds = scalars(locals(), noise_std="positive")
     setting_warnings.warn(setting_warnings.large_delta(delta, num_records * num_silos))
     setting = {"lipschitz": clip, "num_records": num_records, "rounds": rounds}
     alone = noisy_mb_sgd_accountant(**setting, noise_std=noise, batch_size=1).epsilon(delta)

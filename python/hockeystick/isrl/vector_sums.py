@@ -277,19 +277,21 @@ class _Sum:
 
 
 def vector_sum_epsilon(
+    delta: float,
     *,
     num_messages: int,
     levels: int,
     noise_bits: int,
     probability: float,
     dimension: int,
-    delta: float,
     rounds: int = 1,
 ) -> float:
     """Return a certified epsilon of shuffled sums of vectors with binomial noise.
 
     Parameters
     ----------
+    delta : float
+        In (0, 1).
     num_messages : int
         Messages N that are summed in a round; each has one vector and its noise bits.
     levels : int
@@ -300,8 +302,6 @@ def vector_sum_epsilon(
         Probability p of each noise bit, in (0, 1).
     dimension : int
         Coordinates d.
-    delta : float
-        In (0, 1).
     rounds : int
         Sums in which one record can have a message; later ones may depend on earlier ones.
 

@@ -12,7 +12,7 @@ from hockeystick.last_iterate.arguments import check_index, check_process, noise
 
 
 def best(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     index: ArrayLike,
     num_records: ArrayLike,
@@ -33,7 +33,7 @@ def best(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     index : array_like
         Step in which the record is used, an integer in [1, num_records].
@@ -105,7 +105,7 @@ def best(
     """
     name, noise = noise_given(noise_std, noise_scale)
     grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     index = grid.count("index", index)
     num_records = grid.count("num_records", num_records)
     process = check_process(
@@ -120,7 +120,7 @@ def best(
             msg = f"ball_dimension must not be given together with {other}"
             raise TypeError(msg)
         dimension = grid.count("ball_dimension", ball_dimension)
-    cells = broadcast(eps, index, num_records, *process, dimension)
+    cells = broadcast(epsilon, index, num_records, *process, dimension)
     if name == "noise_scale":
         return smallest(core.last_iterate_laplace_bounds(cells, grid.threads), grid)
     function = core.last_iterate_bounds if boolean_scalar("quick", quick) else core.once_bounds
@@ -128,7 +128,7 @@ def best(
 
 
 def best_random_stop(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_records: ArrayLike,
     learning_rate: ArrayLike,
@@ -144,7 +144,7 @@ def best_random_stop(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     num_records : array_like
         Number of records, which is the largest number of steps; a positive integer.
@@ -190,16 +190,16 @@ def best_random_stop(
     0.003186 by nonlinear; 0.003635 by contraction
     """
     grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     num_records = grid.count("num_records", num_records)
     process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
     worst_index = np.asarray(1.0)
-    cells = broadcast(eps, worst_index, num_records, *process, np.asarray(0.0))
+    cells = broadcast(epsilon, worst_index, num_records, *process, np.asarray(0.0))
     return smallest(core.last_iterate_random_stop_bounds(cells, grid.threads), grid)
 
 
 def best_cyclic(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     index: ArrayLike,
     period: ArrayLike,
@@ -220,7 +220,7 @@ def best_cyclic(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     index : array_like
         Round in which the record is first used, an integer in [1, rounds].
@@ -266,7 +266,7 @@ def best_cyclic(
       (Bok, Su and Altschuler 2024); without a diameter it cannot be improved from c and g alone;
     - "nonlinear" iterates F on "plain" from the last participation, "hybrid" on shifted interpolation from there or later;
     - "renyi" is the Rényi route from the same parameter (Altschuler and Talwar 2022), for comparison;
-    - "divided" follows the divergence at all eps through the last rounds. A round of the record with noise variance
+    - "divided" follows the divergence at all epsilon through the last rounds. A round of the record with noise variance
       :math:`\sigma^2 = \sigma_1^2 + \sigma_2^2` contracts as by F with noise :math:`\sigma_1`, and reveals no more than a Gaussian mechanism of
       noise :math:`\sigma_2` run afterwards. Some milliseconds per cell; for domains of up to ten noise deviations;
     - "joint" follows it too, but takes in each round the largest divergence that the curve, r and a shift of the runs allow. The
@@ -282,17 +282,17 @@ def best_cyclic(
     0.886 by joint; 0.999988 by composition
     """
     grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     index = grid.count("index", index)
     period = grid.count("period", period)
     rounds = grid.count("rounds", rounds)
     process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
     grid.require(lambda i, n: i <= n, "index must lie in [1, rounds]", index=index, rounds=rounds)
-    return smallest(core.cyclic_bounds(broadcast(eps, index, rounds, *process, period), grid.threads), grid)
+    return smallest(core.cyclic_bounds(broadcast(epsilon, index, rounds, *process, period), grid.threads), grid)
 
 
 def best_sampled(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     sampling_rate: ArrayLike,
     rounds: ArrayLike,
@@ -312,7 +312,7 @@ def best_sampled(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     sampling_rate : array_like
         Probability with which the record is used in a round, in [0, 1].
@@ -369,9 +369,9 @@ def best_sampled(
     2.4e-09 by joint; 8.0e-02 by composition
     """
     grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     sampling_rate = grid.probability("sampling_rate", sampling_rate)
     rounds = grid.count("rounds", rounds)
     process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
-    cells = broadcast(eps, np.asarray(1.0), rounds, *process, sampling_rate)
+    cells = broadcast(epsilon, np.asarray(1.0), rounds, *process, sampling_rate)
     return smallest(sampled_bounds(cells, grid), grid)

@@ -101,7 +101,7 @@ class _Chain(NamedTuple):
         table: list[float] = gradient.tolist()
         return table
 
-    def bracket(self, eps: Array, points: int) -> tuple[Array, Array]:
+    def bracket(self, epsilon: Array, points: int) -> tuple[Array, Array]:
         """Return both ends for one number of points."""
         kind = self.gradient_map if isinstance(self.gradient_map, str) else "table"
         numbers: dict[Step, int] = {}
@@ -112,15 +112,15 @@ class _Chain(NamedTuple):
             for record, rate, noise in numbers
         ]
         lower, upper = core.scalar_chain(
-            eps.ravel().tolist(), maps, first, second, self.radius, self.start, self.laplace, points
+            epsilon.ravel().tolist(), maps, first, second, self.radius, self.start, self.laplace, points
         )
-        return np.reshape(lower, eps.shape), np.reshape(upper, eps.shape)
+        return np.reshape(lower, epsilon.shape), np.reshape(upper, epsilon.shape)
 
-    def refine(self, eps: Array, tolerance: float) -> tuple[Array, Array, bool]:
+    def refine(self, epsilon: Array, tolerance: float) -> tuple[Array, Array, bool]:
         """Return both ends, narrowed as far as asked or affordable, and whether they are as narrow as asked."""
         affordable = max(64, int(min(2**18, MAX_WORK / len(self.runs[0])))) if self.laplace else MAX_TABLE_POINTS
         points = min(MIN_POINTS, affordable)
-        lower, upper = self.bracket(eps, points)
+        lower, upper = self.bracket(epsilon, points)
         while True:
             with np.errstate(all="ignore"):  # subnormal deltas
                 asked = np.maximum(tolerance * upper, NARROW)
@@ -128,7 +128,7 @@ class _Chain(NamedTuple):
             if excess <= 1 or not self.refined or points >= affordable:
                 return lower, upper, excess <= 1
             points = min(affordable, int(points * min(16.0, max(2.0, 1.3 * math.sqrt(excess)))))
-            finer = self.bracket(eps, points)
+            finer = self.bracket(epsilon, points)
             lower, upper = np.maximum(lower, finer[0]), np.minimum(upper, finer[1])
 
 
@@ -145,7 +145,7 @@ def _smoothness(gradient_map: GradientMap | GradientFunction, smoothness: float 
 
 
 def chain_delta(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     gradient_map: GradientMap | GradientFunction,
     record: ArrayLike,
@@ -168,7 +168,7 @@ def chain_delta(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The points at which delta is evaluated, >= 0; any shape. All are answered from one run of the chain.
     gradient_map : {"linear", "quadratic", "logistic"} or callable
         g(w, x): x itself; smoothness (w - x); -x/(1 + exp(x w)), the gradient of log(1 + exp(-x w)); or a function of an
@@ -200,7 +200,7 @@ def chain_delta(
     Returns
     -------
     Bracket
-        Certified ends, arrays where `eps` is one: the truth lies between them, discretisation and rounding included. The
+        Certified ends, arrays where `epsilon` is one: the truth lies between them, discretisation and rounding included. The
         larger of both directions. The method says so where they are wider than asked.
 
     Raises
@@ -229,7 +229,7 @@ def chain_delta(
     >>> print(f"{format_lower(bracket.lower, '.6e')} {format_upper(bracket.upper, '.6e')}")
     4.611324e-05 4.611326e-05
     """
-    eps = STRICT.within("eps", eps, NON_NEGATIVE_OR_INFINITE)
+    epsilon = STRICT.within("epsilon", epsilon, NON_NEGATIVE_OR_INFINITE)
     if not callable(gradient_map):
         choice("gradient_map", gradient_map, GRADIENT_MAPS)
     arrays = {
@@ -254,7 +254,7 @@ def chain_delta(
         for run in (records, np.where(takes_part, neighbours, records))
     )
     chain = _Chain(gradient_map, (runs[0], runs[1]), known, curvature, radius, start, name == "noise_scale")
-    lower, upper, narrow = chain.refine(eps, tolerance)
+    lower, upper, narrow = chain.refine(epsilon, tolerance)
     method = f"scalar chain, {'Laplace' if chain.laplace else 'Gaussian'} noise"
-    ends: tuple[Any, Any] = lower[()], upper[()]  # arrays where eps is one
+    ends: tuple[Any, Any] = lower[()], upper[()]  # arrays where epsilon is one
     return Bracket(*ends, method if narrow else f"{method}, wider than asked", "certified")

@@ -22,7 +22,7 @@ from hockeystick.last_iterate.arguments import check_index, check_process, check
 
 
 def pnsgd_gaussian(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     index: ArrayLike,
     num_records: ArrayLike,
@@ -39,7 +39,7 @@ def pnsgd_gaussian(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     index : array_like
         Step in which the record is used, an integer in [1, num_records].
@@ -89,11 +89,11 @@ def pnsgd_gaussian(
     """
     process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
     counts = {"index": index, "num_records": num_records}
-    return _bound(core.pnsgd_gaussian, Checks(num_threads, on_error), eps, counts, *process)
+    return _bound(core.pnsgd_gaussian, Checks(num_threads, on_error), epsilon, counts, *process)
 
 
 def pnsgd_gaussian_random_stop(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_records: ArrayLike,
     learning_rate: ArrayLike,
@@ -109,7 +109,7 @@ def pnsgd_gaussian_random_stop(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     num_records : array_like
         Number of records, which is the largest number of steps; a positive integer.
@@ -157,11 +157,11 @@ def pnsgd_gaussian_random_stop(
     """
     process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
     counts = {"num_records": num_records}
-    return _bound(core.pnsgd_gaussian_random_stop, Checks(num_threads, on_error), eps, counts, *process)
+    return _bound(core.pnsgd_gaussian_random_stop, Checks(num_threads, on_error), epsilon, counts, *process)
 
 
 def pnsgd_rdp(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     index: ArrayLike,
     num_records: ArrayLike,
@@ -177,7 +177,7 @@ def pnsgd_rdp(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     index : array_like
         Step in which the record is used, an integer in [1, num_records].
@@ -201,7 +201,7 @@ def pnsgd_rdp(
     Returns
     -------
     ndarray or float
-        Upper bound of delta, up to rounding (1e-12 relative in log delta), of the broadcast shape; 1 for eps <= kappa, where the printed formula does not hold.
+        Upper bound of delta, up to rounding (1e-12 relative in log delta), of the broadcast shape; 1 for epsilon <= kappa, where the printed formula does not hold.
 
     Raises
     ------
@@ -224,11 +224,11 @@ def pnsgd_rdp(
     """
     process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity)
     counts = {"index": index, "num_records": num_records}
-    return _bound(core.pnsgd_rdp, Checks(num_threads, on_error), eps, counts, *process)
+    return _bound(core.pnsgd_rdp, Checks(num_threads, on_error), epsilon, counts, *process)
 
 
 def pnsgd_laplace(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     index: ArrayLike,
     num_records: ArrayLike,
@@ -245,7 +245,7 @@ def pnsgd_laplace(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     index : array_like
         Step in which the record is used, an integer in [1, num_records].
@@ -271,7 +271,7 @@ def pnsgd_laplace(
     Returns
     -------
     ndarray or float
-        Upper bound of delta, up to rounding (1e-12 relative in log delta), of the broadcast shape; exactly 0 where eps >= min(2L/v, M D/(learning_rate v)), the
+        Upper bound of delta, up to rounding (1e-12 relative in log delta), of the broadcast shape; exactly 0 where epsilon >= min(2L/v, M D/(learning_rate v)), the
         second only for records that are followed by another.
 
     Raises
@@ -294,7 +294,9 @@ def pnsgd_laplace(
     """
     process = (learning_rate, noise_scale, lipschitz, smoothness, strong_convexity, diameter)
     counts = {"index": index, "num_records": num_records}
-    return _bound(core.pnsgd_laplace, Checks(num_threads, on_error), eps, counts, *process, noise_name="noise_scale")
+    return _bound(
+        core.pnsgd_laplace, Checks(num_threads, on_error), epsilon, counts, *process, noise_name="noise_scale"
+    )
 
 
 def _bound(
@@ -306,7 +308,7 @@ def _bound(
     **of: Any,
 ) -> Result:
     """Check the arguments of a run, and evaluate; `counts` are the record's step, if it is one, and how many there are."""
-    eps = grid.non_negative_or_infinite("eps", eps)
+    eps = grid.non_negative_or_infinite("epsilon", eps)
     steps = [grid.count(name, value) for name, value in counts.items()]
     arrays = check_process(grid, *process, bounded=True, **of)
     if len(steps) > 1:

@@ -11,7 +11,7 @@ from hockeystick.last_iterate.arguments import noise_given
 
 
 def ball_contraction(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     image_radius: ArrayLike,
     radius: ArrayLike,
@@ -24,7 +24,7 @@ def ball_contraction(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which the divergence is evaluated, >= 0.
     image_radius : array_like
         Radius of a ball around the same centre in which the step's map, before noise, has its values; non-negative.
@@ -63,16 +63,16 @@ def ball_contraction(
     0.5099 0.1839 0.0000
     """
     grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     image_radius = grid.non_negative("image_radius", image_radius)
     radius = grid.positive("radius", radius)
     dimension = grid.count("dimension", dimension)
     noise_std = grid.positive("noise_std", noise_std)
-    return grid.map(core.ball_contraction, eps, image_radius, radius, dimension, noise_std)
+    return grid.map(core.ball_contraction, epsilon, image_radius, radius, dimension, noise_std)
 
 
 def projected_contraction(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     image_low: ArrayLike,
     image_high: ArrayLike,
@@ -86,7 +86,7 @@ def projected_contraction(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which the divergence is evaluated, >= 0.
     image_low, image_high : array_like
         Ends of the interval that the step's map, before noise, sends the domain onto; finite, in this order.
@@ -127,7 +127,7 @@ def projected_contraction(
     """
     name, noise = noise_given(noise_std, noise_scale)
     grid = Checks(num_threads, on_error)
-    eps = grid.non_negative_or_infinite("eps", eps)
+    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
     low = grid.number("image_low", image_low)
     high = grid.number("image_high", image_high)
     diameter = grid.positive("diameter", diameter)
@@ -138,5 +138,5 @@ def projected_contraction(
         image_low=low,
         image_high=high,
     )
-    cells = broadcast(eps, low, high, diameter, scale)
+    cells = broadcast(epsilon, low, high, diameter, scale)
     return grid.finish(core.projected_contraction(cells, name == "noise_scale", grid.threads))

@@ -16,13 +16,13 @@ __all__ = ["ApproximateDP", "Discrete", "DiscretePairs", "RandomizedResponse"]
 
 @dataclass(frozen=True)
 class RandomizedResponse(Mechanism):
-    """Randomised response: a uniform bucket with probability `noise_parameter`, else the true one.
+    """Randomised response: a uniform bucket with probability `noise_probability`, else the true one.
 
     Only under ``adjacency="replace"``.
 
     Parameters
     ----------
-    noise_parameter : float
+    noise_probability : float
         In [0, 1].
     num_buckets : int
         At least 2.
@@ -31,21 +31,21 @@ class RandomizedResponse(Mechanism):
     --------
     >>> import hockeystick as hs
     >>> hs.RandomizedResponse(0.5, 4)
-    RandomizedResponse(noise_parameter=0.5, num_buckets=4)
+    RandomizedResponse(noise_probability=0.5, num_buckets=4)
     """
 
-    noise_parameter: float
+    noise_probability: float
     num_buckets: int
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(noise_parameter=PROBABILITY)
+        self._check(noise_probability=PROBABILITY)
         self._set(num_buckets=count_scalar("num_buckets", self.num_buckets, 2))
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         if adjacency != "replace":
             raise self._refusal(adjacency, "a response is replaced, not added or removed; use adjacency='replace'")
-        return core.randomized_response(self.noise_parameter, float(self.num_buckets))
+        return core.randomized_response(self.noise_probability, float(self.num_buckets))
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class MixtureOfGaussians(Mechanism):
         return cls(noise_multiplier, range(size + 1), [max(math.exp(x), LEAST_PROBABILITY) for x in logs])
 
     @classmethod
-    def of_group_in_batch(cls, noise_multiplier: float, group_size: int, dataset_size: int, batch_size: int) -> Self:
+    def of_group_in_batch(cls, noise_multiplier: float, group_size: int, num_records: int, batch_size: int) -> Self:
         """Return Gaussian noise on a batch of fixed size, drawn without replacement, where a group is added or removed as one.
 
         Parameters
@@ -127,7 +127,7 @@ class MixtureOfGaussians(Mechanism):
             Standard deviation over the sensitivity to one record.
         group_size : int
             Number of records of the group, say of a user; in [1, 1000].
-        dataset_size : int
+        num_records : int
             Number of records, those of the group included.
         batch_size : int
             Number of records drawn, at most as many as there are without the group.
@@ -150,8 +150,8 @@ class MixtureOfGaussians(Mechanism):
         (0.0, 2.0, 4.0)
         """
         size = count_at_most("group_size", group_size, "the largest supported", LARGEST_GROUP)
-        dataset, batch = count_scalar("dataset_size", dataset_size), count_scalar("batch_size", batch_size)
-        at_most("batch_size", batch, "dataset_size less group_size", dataset - size)
+        dataset, batch = count_scalar("num_records", num_records), count_scalar("batch_size", batch_size)
+        at_most("batch_size", batch, "num_records less group_size", dataset - size)
         shares = group_in_batch(size, dataset, batch)
         most = min(size, batch)
         probabilities = np.maximum(shares[: most + 1], LEAST_PROBABILITY).tolist()

@@ -23,7 +23,7 @@ class DiscreteGaussian(Mechanism):
 
     Parameters
     ----------
-    sigma : float
+    noise_std : float
         Scale of the noise, in [1e-3, 1e5]; from about 1 up it is its standard deviation.
     sensitivity : int
         By how much adding or removing a record moves the one integer at most (on one coordinate L1 and L2 are the same), in [1, 10^9];
@@ -41,16 +41,16 @@ class DiscreteGaussian(Mechanism):
     0.007249
     """
 
-    sigma: float
+    noise_std: float
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(sigma=SIGMA, sensitivity=count_scalar)
+        self._check(noise_std=SIGMA, sensitivity=count_scalar)
         at_most("sensitivity", self.sensitivity, "the largest supported", 10**9)
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return core.discrete_gaussian(self.sigma, SENSITIVITY[adjacency] * self.sensitivity)
+        return core.discrete_gaussian(self.noise_std, SENSITIVITY[adjacency] * self.sensitivity)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class DiscreteLaplace(Mechanism):
 
     Parameters
     ----------
-    parameter : float
+    inverse_scale : float
         Rate of decay: epsilon over the sensitivity, positive. With the sensitivity at most 300 in all.
     sensitivity : int
         By how much adding or removing a record moves the one integer at most, in [1, 10^4]; twice that is used where a record is replaced.
@@ -77,19 +77,19 @@ class DiscreteLaplace(Mechanism):
     0.500000001
     """
 
-    parameter: float
+    inverse_scale: float
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(parameter=POSITIVE, sensitivity=count_scalar)
+        self._check(inverse_scale=POSITIVE, sensitivity=count_scalar)
         at_most("sensitivity", self.sensitivity, "the largest supported", MOST_OUTCOMES)
-        if self.parameter * self.sensitivity > 300.0:
-            msg = f"parameter times sensitivity must be at most 300, not {self.parameter * self.sensitivity}"
+        if self.inverse_scale * self.sensitivity > 300.0:
+            msg = f"inverse_scale times sensitivity must be at most 300, not {self.inverse_scale * self.sensitivity}"
             raise ValueError(msg)
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
-        return core.discrete_laplace(self.parameter, SENSITIVITY[adjacency] * self.sensitivity)
+        return core.discrete_laplace(self.inverse_scale, SENSITIVITY[adjacency] * self.sensitivity)
 
 
 Move: TypeAlias = tuple[float, float, float]  # sensitivity, by what a replaced record multiplies it, dimension
@@ -149,7 +149,7 @@ class DiscreteGaussianVector(IntegerNoise):
 
     Parameters
     ----------
-    sigma : float
+    noise_std : float
         Scale of the noise of a coordinate, of mass proportional to e^{-k^2/(2 sigma^2)}; in [1e-3, 1e5].
     sensitivity : float
         Largest Euclidean (L2) norm by which adding or removing a record moves the vector, in [1, 1e9]; twice that where a record is
@@ -174,17 +174,17 @@ class DiscreteGaussianVector(IntegerNoise):
     4.933 5.222
     """
 
-    sigma: float
+    noise_std: float
     sensitivity: float
     dimension: int | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(sigma=SIGMA)
+        self._check(noise_std=SIGMA)
         self._check_query()
 
     def _noise(self) -> core.IntegerNoise:
-        return _made(core.discrete_gaussian_noise, self.sigma)
+        return _made(core.discrete_gaussian_noise, self.noise_std)
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,9 @@ class DistributedDiscreteGaussian(IntegerNoise):
 
     Parameters
     ----------
-    sigma : float
+    noise_std : float
         Scale of the noise that each client adds to each coordinate of its vector of integers, in [1e-3, 1e5].
-    clients : int
+    num_clients : int
         Number of clients whose noise is in the sum and is known to nobody: those that do not drop out and are not in league with
         the attacker, at least; in [1, 2^53].
     sensitivity : float
@@ -215,31 +215,31 @@ class DistributedDiscreteGaussian(IntegerNoise):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> noise = hs.DistributedDiscreteGaussian(1.0, clients=100, sensitivity=10.0, dimension=1000)
+    >>> noise = hs.DistributedDiscreteGaussian(1.0, num_clients=100, sensitivity=10.0, dimension=1000)
     >>> print(hs.format_upper(hs.Accountant().compose(noise).epsilon(1e-6), ".3f"))
     5.223
     """
 
-    sigma: float
-    clients: int
+    noise_std: float
+    num_clients: int
     sensitivity: float
     dimension: int | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(sigma=SIGMA, clients=count_scalar)
+        self._check(noise_std=SIGMA, num_clients=count_scalar)
         self._check_query()
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
         return [
             *super().assumptions(),
-            f"{self.clients} clients at least add their noise, which nobody else knows, and only the sum over clients is seen",
+            f"{self.num_clients} clients at least add their noise, which nobody else knows, and only the sum over clients is seen",
             "a client that is removed sends zeros and its noise; a missing client counts as dropped out",
         ]
 
     def _noise(self) -> core.IntegerNoise:
-        return _made(core.sum_of_discrete_gaussian_noise, self.sigma, float(self.clients))
+        return _made(core.sum_of_discrete_gaussian_noise, self.noise_std, float(self.num_clients))
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class Skellam(IntegerNoise):
 
     Parameters
     ----------
-    variance : float
+    noise_variance : float
         Variance of the noise of a coordinate, in [1e-6, 1e12]: each Poisson variable has half of it. If clients add noise, that of the sum over
         those whose noise nobody else knows: their variances add up.
     sensitivity : float
@@ -273,14 +273,14 @@ class Skellam(IntegerNoise):
     5.238
     """
 
-    variance: float
+    noise_variance: float
     sensitivity: float
     dimension: int | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(variance=interval("[1e-6, 1e12]"))
+        self._check(noise_variance=interval("[1e-6, 1e12]"))
         self._check_query()
 
     def _noise(self) -> core.IntegerNoise:
-        return _made(core.skellam_noise, self.variance)
+        return _made(core.skellam_noise, self.noise_variance)

@@ -42,21 +42,21 @@ class _Curves:
         self.functions, self._accuracy, self._tail = functions, accuracy, tail
         self._known: dict[tuple[str, float], float] = {}
 
-    def delta(self, name: str, eps: float) -> float:
-        if (name, eps) not in self._known:
-            value = float(self.functions[name](eps))
+    def delta(self, name: str, epsilon: float) -> float:
+        if (name, epsilon) not in self._known:
+            value = float(self.functions[name](epsilon))
             if not -self._tail <= value <= 1.0 + self._accuracy:
-                msg = f"{name}({eps:g}) must lie in [0, 1], not be {shown(value)}"
+                msg = f"{name}({epsilon:g}) must lie in [0, 1], not be {shown(value)}"
                 raise ValueError(msg)
-            self._known[name, eps] = min(max(value, 0.0), 1.0)
-        return self._known[name, eps]
+            self._known[name, epsilon] = min(max(value, 0.0), 1.0)
+        return self._known[name, epsilon]
 
-    def raised(self, name: str, eps: float) -> float:
+    def raised(self, name: str, epsilon: float) -> float:
         """Return an upper bound of delta."""
-        return min(self.delta(name, eps) * (1.0 + self._accuracy) + self._tail, 1.0)
+        return min(self.delta(name, epsilon) * (1.0 + self._accuracy) + self._tail, 1.0)
 
-    def largest(self, eps: float) -> float:
-        return max(self.delta(name, eps) for name in self.functions)
+    def largest(self, epsilon: float) -> float:
+        return max(self.delta(name, epsilon) for name in self.functions)
 
 
 def _where(ask: _Curves, num_points: int) -> Curve:

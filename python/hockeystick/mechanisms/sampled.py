@@ -124,16 +124,16 @@ class FixedSizeSampled(SampledMechanism):
     mechanism : Mechanism
         What is run on the batch, under replacement of a record: any whose pair is the same in either order. With
         replacement `Gaussian`, `Laplace` or a `Composed` of Gaussians.
-    dataset_size : int
+    num_records : int
         Number of records; where one is added or removed, that of the larger of two adjacent data sets, or less.
     batch_size : int
-        Number of records drawn. Without replacement at most dataset_size, or one less where a record is added or removed.
+        Number of records drawn. Without replacement at most num_records, or one less where a record is added or removed.
     replacement : bool
         Whether a record can be drawn more than once.
 
     Notes
     -----
-    Without replacement the record is in the batch with probability q = batch_size/dataset_size; with replacement it is there m times with
+    Without replacement the record is in the batch with probability q = batch_size/num_records; with replacement it is there m times with
     binomial probability w_m, and q = 1 - w_0.
 
     A record replaced: dominated by the curve of loss/fixed_size_sampled.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
@@ -156,39 +156,39 @@ class FixedSizeSampled(SampledMechanism):
     """
 
     mechanism: Mechanism
-    dataset_size: int
+    num_records: int
     batch_size: int
     replacement: bool
 
     def __post_init__(self) -> None:
         """Check the arguments."""
         self._require_no_fixed_number("draw a batch of a data set itself")
-        self._check(dataset_size=count_scalar, batch_size=count_scalar, replacement=boolean_scalar)
+        self._check(num_records=count_scalar, batch_size=count_scalar, replacement=boolean_scalar)
         times, words = (MOST_COPIES, f"{MOST_COPIES} times ") if self.replacement else (1, "")
-        at_most("batch_size", self.batch_size, f"{words}dataset_size", times * self.dataset_size)
+        at_most("batch_size", self.batch_size, f"{words}num_records", times * self.num_records)
         for part in self.mechanism._within():
             if getattr(part, "num_users", 0) > self.batch_size:
                 msg = f"batch_size must be at least the num_users of {shown(part)}, not {self.batch_size}"
                 raise ValueError(msg)
-            if getattr(part, "dataset_size", self.batch_size) < self.batch_size:
-                msg = f"batch_size must be at most the dataset_size of {shown(part)}, not {self.batch_size}"
+            if getattr(part, "num_records", self.batch_size) < self.batch_size:
+                msg = f"batch_size must be at most the num_records of {shown(part)}, not {self.batch_size}"
                 raise ValueError(msg)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
         how = say("with_replacement" if self.replacement else "without_replacement")
-        own = say("assumed_fixed_size", how=how, records=self.dataset_size)
+        own = say("assumed_fixed_size", how=how, records=self.num_records)
         return [*self._one_sample(), own]
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if not upper and any(hasattr(part, "sampling_rate") for part in self.mechanism._within()):
             return []
-        if adjacency == "replace" and not self.replacement and self.batch_size == self.dataset_size:
+        if adjacency == "replace" and not self.replacement and self.batch_size == self.num_records:
             return self.mechanism._pairs(adjacency, upper=upper)
         if adjacency == "add_or_remove":
             self._require_both(adjacency, "replacing")
         steps = self.mechanism._pairs("replace", upper=upper)
-        batch = float(self.dataset_size), float(self.batch_size), self.replacement
+        batch = float(self.num_records), float(self.batch_size), self.replacement
         try:
             return [(core.fixed_size_steps(steps, *batch, adjacency == "replace", upper), 1.0)]
         except ValueError as reason:
@@ -203,7 +203,7 @@ class TruncatedPoissonSampled(Mechanism):
     ----------
     mechanism : Gaussian
         What is run on the sample; noise_multiplier is over the add-or-remove sensitivity, as always.
-    dataset_size : int
+    num_records : int
         Number of records, of the larger of two adjacent data sets, or an upper bound of it.
     sampling_rate : float
         Probability of each record, in [0, 1].
@@ -237,7 +237,7 @@ class TruncatedPoissonSampled(Mechanism):
     """
 
     mechanism: Mechanism
-    dataset_size: int
+    num_records: int
     sampling_rate: float
     max_batch_size: int
     zeroed_out: bool = False
@@ -247,18 +247,18 @@ class TruncatedPoissonSampled(Mechanism):
         if not isinstance(self.mechanism, Gaussian):
             msg = f"mechanism must be Gaussian, not {shown(self.mechanism)}"
             raise TypeError(msg)
-        self._check(dataset_size=count_scalar)
+        self._check(num_records=count_scalar)
         setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
         self._check(sampling_rate=PROBABILITY, max_batch_size=count_scalar, zeroed_out=boolean_scalar)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        own = say("assumed_truncated", most=self.max_batch_size, records=self.dataset_size)
+        own = say("assumed_truncated", most=self.max_batch_size, records=self.num_records)
         return [own, say("assumed_zeroed_out")] if self.zeroed_out else [own]
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         noise: float = self.mechanism.noise_multiplier  # type: ignore[attr-defined]
-        sample = float(self.dataset_size), self.sampling_rate, float(self.max_batch_size)
+        sample = float(self.num_records), self.sampling_rate, float(self.max_batch_size)
         change = 1 if adjacency == "replace" else 2 if self.zeroed_out else 0
         return [(core.truncated_poisson_sampled(noise, *sample, change, upper), 1.0)]
 
@@ -272,17 +272,17 @@ class RandomAllocation(SampledMechanism):
     """A mechanism run at each of several steps, of which every record takes part in a few, drawn uniformly.
 
     One composed `RandomAllocation` is all its steps: an epoch. With one selected step these are balls-and-bins batches: each
-    record falls into one of `num_steps` batches, independently of the others.
+    record falls into one of `steps` batches, independently of the others.
 
     Parameters
     ----------
     mechanism : Mechanism
         What is run on each batch; any but `FixedSizeSampled`, as the size of a batch is random. The noise_multiplier of `Gaussian`
         must lie in [0.25, 1000] where fewer than all steps are selected.
-    num_steps : int
+    steps : int
         Steps of the epoch, in [1, 10^6].
     num_selected : int
-        In how many of them each record takes part, at most num_steps: a uniform subset, drawn for each record independently
+        In how many of them each record takes part, at most steps: a uniform subset, drawn for each record independently
         of all others, anew for each epoch, and kept secret.
 
     Notes
@@ -316,29 +316,29 @@ class RandomAllocation(SampledMechanism):
     """
 
     mechanism: Mechanism
-    num_steps: int
+    steps: int
     num_selected: int = 1
 
     def __post_init__(self) -> None:
         """Check the arguments."""
         self._require_no_fixed_number("need a fixed number of records, which a batch has not")
-        self._check(num_steps=count_scalar, num_selected=count_scalar)
-        at_most("num_steps", self.num_steps, "the largest supported", MOST_STEPS)
-        at_most("num_selected", self.num_selected, "num_steps", self.num_steps)
+        self._check(steps=count_scalar, num_selected=count_scalar)
+        at_most("steps", self.steps, "the largest supported", MOST_STEPS)
+        at_most("num_selected", self.num_selected, "steps", self.steps)
         noise = self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else NOISE[0]
-        if self.num_selected < self.num_steps and not NOISE[0] <= noise <= NOISE[1]:
+        if self.num_selected < self.steps and not NOISE[0] <= noise <= NOISE[1]:
             msg = f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
             raise ValueError(msg)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
-        return [say("assumed_allocation", selected=self.num_selected, steps=self.num_steps)]
+        return [say("assumed_allocation", selected=self.num_selected, steps=self.steps)]
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
-        if self.num_selected == self.num_steps:
+        if self.num_selected == self.steps:
             pairs = self.mechanism._pairs(adjacency, upper=upper)
-            return [(pair, count * self.num_steps) for pair, count in pairs]
-        share = float(self.num_steps), float(self.num_selected)
+            return [(pair, count * self.steps) for pair, count in pairs]
+        share = float(self.steps), float(self.num_selected)
         if adjacency == "replace":
             removal = self._removal(upper=upper)
             return core.replaced_allocation(removal, self._own(), *share, upper) if removal else []

@@ -88,18 +88,18 @@ class _Direction:
         x, y = self._corners[len(self._falls) - bisect_right(self._falls, gamma)]
         return max(1 - y - gamma * x, Fraction(0))
 
-    def delta(self, eps: float) -> float:
+    def delta(self, epsilon: float) -> float:
         """Return a bound at any epsilon; at an epsilon of a side the one of that side."""
-        if eps == 0.0:
+        if epsilon == 0.0:
             return rounded(self._exact(Fraction(1)), up=self._up)
-        gamma = Fraction(math.exp(eps)) * Fraction(1.0 - HANDFUL if self._up else 1.0 + HANDFUL)
+        gamma = Fraction(math.exp(epsilon)) * Fraction(1.0 - HANDFUL if self._up else 1.0 + HANDFUL)
         bound = self._exact(gamma)
         if self._up:  # delta falls: not above that of a side before
-            near = bisect_right(self.epsilons, eps) - 1
+            near = bisect_right(self.epsilons, epsilon) - 1
             bound = min(bound, self._deltas[near]) if near >= 0 else bound
         else:
-            near = bisect_left(self.epsilons, eps)
-            if self.epsilons[near : near + 1] == [eps]:
+            near = bisect_left(self.epsilons, epsilon)
+            if self.epsilons[near : near + 1] == [epsilon]:
                 bound = self._deltas[near]  # and not a little more, which would be left at infinity
         return min(rounded(bound, up=self._up), 1.0)
 

@@ -83,8 +83,8 @@ def heat_map(
     >>> import numpy as np
     >>> import hockeystick as hs
     >>> from hockeystick.plot import heat_map
-    >>> eps, r = np.linspace(0, 4, 9), np.geomspace(0.1, 2, 7)
-    >>> figure = heat_map(eps, r, hs.theta(eps, r[:, None]), x_label="eps", y_label="r", label="delta")
+    >>> epsilon, r = np.linspace(0, 4, 9), np.geomspace(0.1, 2, 7)
+    >>> figure = heat_map(epsilon, r, hs.theta(epsilon, r[:, None]), x_label="epsilon", y_label="r", label="delta")
     >>> len(figure.axes)  # the map and its colour bar
     2
     """
@@ -126,8 +126,8 @@ def line_plot(x: ArrayLike, series: Mapping[str, ArrayLike], *, x_label: str, ti
     >>> import numpy as np
     >>> import hockeystick as hs
     >>> from hockeystick.plot import line_plot
-    >>> eps = np.linspace(0, 4, 9)
-    >>> figure = line_plot(eps, {"r = 1": hs.theta(eps, 1.0), "r = 2": hs.theta(eps, 2.0)}, x_label="eps")
+    >>> epsilon = np.linspace(0, 4, 9)
+    >>> figure = line_plot(epsilon, {"r = 1": hs.theta(epsilon, 1.0), "r = 2": hs.theta(epsilon, 2.0)}, x_label="epsilon")
     >>> len(figure.axes)
     1
     """
@@ -191,7 +191,7 @@ def plot_sweep(
     >>> import tempfile
     >>> from hockeystick.plot import plot_sweep
     >>> from hockeystick.sweep import run
-    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"eps": [0, 1, 2], "r": [0.5, 1.0]}}
+    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"epsilon": [0, 1, 2], "r": [0.5, 1.0]}}
     >>> with tempfile.TemporaryDirectory() as out:
     ...     summary = run(plan, out)
     ...     [picture.name for picture in plot_sweep(out)]

@@ -14,7 +14,7 @@ from hockeystick.last_iterate.arguments import check_index, check_step
 from hockeystick.published.warning import warn_unsound
 
 DOMAINS: dict[str, str | Domain] = {
-    "eps": "non_negative",
+    "epsilon": "non_negative",
     **dict.fromkeys(("index", "num_records"), "count"),
     **dict.fromkeys(("noise_std", "lipschitz"), "positive"),
 }
@@ -32,7 +32,7 @@ def _step(learning_rate: ArrayLike, smoothness: ArrayLike, strong_convexity: Arr
 
 
 def pnsgd_rdp(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     index: ArrayLike,
     num_records: ArrayLike,
@@ -42,17 +42,17 @@ def pnsgd_rdp(
     smoothness: ArrayLike,
     strong_convexity: ArrayLike = 0.0,
 ) -> Result:
-    r"""Return the delta of Proposition 1 as printed, also where eps is at most kappa.
+    r"""Return the delta of Proposition 1 as printed, also where epsilon is at most kappa.
 
     Parameters
     ----------
-    eps, index, num_records, learning_rate, noise_std, lipschitz, smoothness, strong_convexity : array_like
+    epsilon, index, num_records, learning_rate, noise_std, lipschitz, smoothness, strong_convexity : array_like
         As in `hockeystick.last_iterate.pnsgd_rdp`.
 
     Returns
     -------
     ndarray or float
-        :math:`\exp(-(\epsilon - \kappa)^2/(4\kappa))`: an upper bound for eps > kappa, **none below**.
+        :math:`\exp(-(\epsilon - \kappa)^2/(4\kappa))`: an upper bound for epsilon > kappa, **none below**.
 
     Raises
     ------
@@ -62,12 +62,12 @@ def pnsgd_rdp(
     Warns
     -----
     UnsoundBoundWarning
-        If some eps is at most kappa.
+        If some epsilon is at most kappa.
 
     Notes
     -----
-    The conversion from Renyi divergences takes the order (eps + kappa)/(2 kappa), which is above 1 only for eps > kappa.
-    Counterexample: linear losses with L = 2 sigma, the last record: kappa = 8. At eps = 1e-4 the formula is .135, and the two normal laws,
+    The conversion from Renyi divergences takes the order (epsilon + kappa)/(2 kappa), which is above 1 only for epsilon > kappa.
+    Counterexample: linear losses with L = 2 sigma, the last record: kappa = 8. At epsilon = 1e-4 the formula is .135, and the two normal laws,
     four deviations apart, have delta .954. `hockeystick.last_iterate.pnsgd_rdp` is 1 there.
 
     Examples
@@ -82,21 +82,21 @@ def pnsgd_rdp(
     >>> print(f"printed {printed:.3f}, exact {format_upper(exact, '.3f')}")
     printed 0.135, exact 0.955
     """
-    eps, index, num_records, noise, bound = in_domains(locals(), DOMAINS).values()
+    epsilon, index, num_records, noise, bound = in_domains(locals(), DOMAINS).values()
     _, m = _step(learning_rate, smoothness, strong_convexity)
     check_index(STRICT, index, num_records)
-    eps, later, m, kappa = broadcast(eps, num_records - index, m, 2.0 * (bound / noise) ** 2)
+    epsilon, later, m, kappa = broadcast(epsilon, num_records - index, m, 2.0 * (bound / noise) ** 2)
     kappa = np.where(later > 0, kappa / np.maximum(later, 1.0) * m ** (later + 1.0), kappa)
-    if np.any(eps <= kappa):
-        what = "Proposition 1 of Asoodeh, Diaz and Calmon (2020) says nothing for eps at most kappa"
+    if np.any(epsilon <= kappa):
+        what = "Proposition 1 of Asoodeh, Diaz and Calmon (2020) says nothing for epsilon at most kappa"
         warn_unsound(what, "hockeystick.last_iterate.pnsgd_rdp")
     with np.errstate(divide="ignore", invalid="ignore"):
-        delta = np.where(kappa > 0, np.exp(-((eps - kappa) ** 2) / (4.0 * kappa)), 0.0)
+        delta = np.where(kappa > 0, np.exp(-((epsilon - kappa) ** 2) / (4.0 * kappa)), 0.0)
     return delta[()]
 
 
 def pnsgd_gaussian_random_stop(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_records: ArrayLike,
     learning_rate: ArrayLike,
@@ -110,7 +110,7 @@ def pnsgd_gaussian_random_stop(
 
     Parameters
     ----------
-    eps, num_records, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter : array_like
+    epsilon, num_records, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter : array_like
         As in `hockeystick.last_iterate.pnsgd_gaussian_random_stop`.
 
     Returns
@@ -136,12 +136,12 @@ def pnsgd_gaussian_random_stop(
     >>> print(f"{printed:.2f}", format_upper(last_iterate.pnsgd_gaussian_random_stop(0.0, **cell), ".4f"))
     29770.00 0.6827
     """
-    domains = DOMAINS | {"eps": "non_negative_or_infinite", "diameter": "positive"}
-    eps, num_records, noise, bound, width = in_domains(locals(), domains).values()
+    domains = DOMAINS | {"epsilon": "non_negative_or_infinite", "diameter": "positive"}
+    epsilon, num_records, noise, bound, width = in_domains(locals(), domains).values()
     eta, m = _step(learning_rate, smoothness, strong_convexity)
     with np.errstate(divide="ignore"):
-        factor = 1.0 / (1.0 - np.asarray(theta(eps, m * width / (eta * noise))))
-        printed: Result = theta(eps, 2.0 * bound / noise) * factor / num_records
+        factor = 1.0 / (1.0 - np.asarray(theta(epsilon, m * width / (eta * noise))))
+        printed: Result = theta(epsilon, 2.0 * bound / noise) * factor / num_records
     return printed
 
 
@@ -212,7 +212,7 @@ def trusted_aggregator_excess_risk(
 
 
 def trusted_aggregator_delta(
-    eps: float,
+    epsilon: float,
     *,
     num_users: int,
     batch_size: int,
@@ -226,7 +226,7 @@ def trusted_aggregator_delta(
 
     Parameters
     ----------
-    eps, num_users, batch_size, noise_std, lipschitz, radius, smoothness, strong_convexity : float
+    epsilon, num_users, batch_size, noise_std, lipschitz, radius, smoothness, strong_convexity : float
         As in `hockeystick.utility.trusted_aggregator_delta`; numbers. The smoothness does not enter.
 
     Returns
@@ -264,18 +264,18 @@ def trusted_aggregator_delta(
     printed 0.0068, by Theorem 2 0.1025
     """
     positive = dict.fromkeys(("noise_std", "strong_convexity"), "positive")
-    eps, users, batch, noise, clip, ball, _, convexity = scalars(
-        locals(), USERS, eps=NON_NEGATIVE_OR_INFINITE, **positive
+    epsilon, users, batch, noise, clip, ball, _, convexity = scalars(
+        locals(), USERS, epsilon=NON_NEGATIVE_OR_INFINITE, **positive
     )
     warn_unsound(f"the exponent of {PAPER} is not Theorem 2's", "hockeystick.utility.trusted_aggregator_delta")
     rounds = users // batch
-    later = theta(eps, 2.0 * ball * np.sqrt(convexity * batch * np.arange(1.0, rounds + 1.0)) / noise)
-    first = float(theta(eps, 2.0 * clip / (np.sqrt(batch) * noise)))
+    later = theta(epsilon, 2.0 * ball * np.sqrt(convexity * batch * np.arange(1.0, rounds + 1.0)) / noise)
+    first = float(theta(epsilon, 2.0 * clip / (np.sqrt(batch) * noise)))
     return float(contraction_sum(np.full(rounds, first), later, batch / users))
 
 
 def trusted_aggregator(
-    eps: float,
+    epsilon: float,
     *,
     num_users: int,
     batch_size: int,
@@ -288,7 +288,7 @@ def trusted_aggregator(
 
     Parameters
     ----------
-    eps, num_users, batch_size, learning_rate, noise_std, lipschitz, radius : float
+    epsilon, num_users, batch_size, learning_rate, noise_std, lipschitz, radius : float
         As in `hockeystick.federated.trusted_aggregator` with ``loss="convex"``; numbers.
 
     Returns
@@ -311,7 +311,7 @@ def trusted_aggregator(
     -----
     Where m divides n it is `hockeystick.federated.trusted_aggregator`. Otherwise it bounds the training of floor(n/m) rounds that leaves
     users out, but not the one that takes all of them, since the noise on a smaller last batch hides less. Counterexample: linear losses,
-    a batch of 100 users and one of 1, L = 3 sigma, a wide ball. At eps = 3 the formula is 1.4e-7, and the two mixtures of normal laws have
+    a batch of 100 users and one of 1, L = 3 sigma, a wide ball. At epsilon = 3 the formula is 1.4e-7, and the two mixtures of normal laws have
     delta 1.0e-3. `hockeystick.federated.trusted_aggregator_batches` bounds it.
 
     Examples
@@ -326,17 +326,17 @@ def trusted_aggregator(
     >>> print(f"printed {printed:.7f}, three rounds {format_upper(whole, '.7f')}")
     printed 0.0968762, three rounds 0.0871886
     """
-    eps, users, batch, step, noise, clip, ball = scalars(
-        locals(), USERS, eps=NON_NEGATIVE_OR_INFINITE, noise_std="positive"
+    epsilon, users, batch, step, noise, clip, ball = scalars(
+        locals(), USERS, epsilon=NON_NEGATIVE_OR_INFINITE, noise_std="positive"
     )
     if users % batch:
         what = "Theorem 2 of Asoodeh, Chen, Calmon and Ozgur (2021) needs whole batches"
         warn_unsound(what, "hockeystick.federated.trusted_aggregator_batches")
     root = np.sqrt(batch)
-    log_later = float(log_theta(eps, 2.0 * ball * root / (step * noise)))
+    log_later = float(log_theta(epsilon, 2.0 * ball * root / (step * noise)))
     rounds = users / batch
     total = np.expm1(rounds * log_later) / np.expm1(log_later) if log_later < 0 else rounds
-    return float(theta(eps, 2.0 * clip / (root * noise)) * total / rounds)
+    return float(theta(epsilon, 2.0 * clip / (root * noise)) * total / rounds)
 
 
 def random_stop_excess_risk_rate(

@@ -55,7 +55,7 @@ def report_sweep(
     >>> import tempfile
     >>> from hockeystick.report import report_sweep
     >>> from hockeystick.sweep import run
-    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"eps": [0, 1, 2], "r": [0.5, 1.0]}}
+    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"epsilon": [0, 1, 2], "r": [0.5, 1.0]}}
     >>> with tempfile.TemporaryDirectory() as out:
     ...     summary = run(plan, out)
     ...     report_sweep(out).name

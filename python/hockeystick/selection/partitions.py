@@ -173,7 +173,7 @@ class ThresholdedPartitions(_Partitions):
 
     Parameters
     ----------
-    noise : Laplace or Gaussian
+    mechanism : Laplace or Gaussian
         The noise of one group's count of users, which one user moves by 1.
     threshold : float
         In [-1e12, 1e12].
@@ -197,16 +197,16 @@ class ThresholdedPartitions(_Partitions):
     1.0001
     """
 
-    noise: Laplace | Gaussian
+    mechanism: Laplace | Gaussian
     threshold: float
     partitions: int = 1
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not isinstance(self.noise, (Laplace, Gaussian)):
-            msg = f"noise must be Laplace or Gaussian, not {shown(self.noise)}"
+        if not isinstance(self.mechanism, (Laplace, Gaussian)):
+            msg = f"mechanism must be Laplace or Gaussian, not {shown(self.mechanism)}"
             raise TypeError(msg)
-        scalar("noise_multiplier of noise", self.noise.noise_multiplier, *GAUSSIAN_NOISE)
+        scalar("noise_multiplier of noise", self.mechanism.noise_multiplier, *GAUSSIAN_NOISE)
         self._check(threshold=interval("[-1e12, 1e12]"))
         self._check_partitions()
 
@@ -219,22 +219,22 @@ class ThresholdedPartitions(_Partitions):
     def _keep_probability(self, users: int) -> float:
         if users == 0:
             return 0.0
-        away = (self.threshold - users) / self.noise.noise_multiplier
-        if isinstance(self.noise, Gaussian):
+        away = (self.threshold - users) / self.mechanism.noise_multiplier
+        if isinstance(self.mechanism, Gaussian):
             return q(away)
         return 0.5 * math.exp(-away) if away > 0.0 else 1.0 - 0.5 * math.exp(away)
 
     def _upper_profile(self) -> PrivacyProfile:
-        distance = 1.0 / self.noise.noise_multiplier
+        distance = 1.0 / self.mechanism.noise_multiplier
         margin = 1.0 + GAUSSIAN_TAIL * (1.0 + abs(self.threshold - 1.0) * distance) ** 2  # the distance is rounded
         alone = min(self.keep_probability(1) * margin + sys.float_info.min, 1.0)
 
-        def noise(eps: Array) -> Array:
-            if isinstance(self.noise, Gaussian):
+        def mechanism(eps: Array) -> Array:
+            if isinstance(self.mechanism, Gaussian):
                 return gaussian_curve(eps, distance)
             return np.asarray(laplace_theta(eps, distance * (1.0 + HANDFUL))) * UP
 
         def bound(eps: Array) -> Array:
-            return np.maximum(noise(eps), alone)
+            return np.maximum(mechanism(eps), alone)
 
-        return profile_until(bound, end_of(noise, alone), distance * UP)  # where Laplace noise ends
+        return profile_until(bound, end_of(mechanism, alone), distance * UP)  # where Laplace noise ends

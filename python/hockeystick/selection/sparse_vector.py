@@ -40,9 +40,9 @@ class AboveThreshold(OneDirection):
 
     Parameters
     ----------
-    threshold_noise : float
+    threshold_noise_multiplier : float
         Scale of the threshold's noise, over the sensitivity of one query under the adjacency in use. Drawn once. Positive and finite.
-    query_noise : float
+    query_noise_multiplier : float
         Scale of the noise of each query, which is fresh, over the same sensitivity. Positive and finite.
     hits : int
         After how many answers "above" it stops.
@@ -51,7 +51,7 @@ class AboveThreshold(OneDirection):
 
     Notes
     -----
-    With :math:`\epsilon_1` = 1/threshold_noise and :math:`\epsilon_2` = 2 hits/query_noise (hits/query_noise if monotone) it is
+    With :math:`\epsilon_1` = 1/threshold_noise_multiplier and :math:`\epsilon_2` = 2 hits/query_noise_multiplier (hits/query_noise_multiplier if monotone) it is
     (:math:`\epsilon_1 + \epsilon_2`)-DP: Lyu, Su and Li 2017, Theorems 4 and 5. The curve says more. By the lemma of selection/sparse_vector.py
 
     .. math:: \delta(\epsilon) \le \sum_o (P(o) - e^{\epsilon - \epsilon_2} R(o))_+ \le \delta_L(\epsilon - \epsilon_2),
@@ -65,32 +65,37 @@ class AboveThreshold(OneDirection):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> search = hs.selection.AboveThreshold(threshold_noise=10.0, query_noise=20.0, monotone=True)
+    >>> search = hs.selection.AboveThreshold(threshold_noise_multiplier=10.0, query_noise_multiplier=20.0, monotone=True)
     >>> for step in (search, hs.ApproximateDP(0.15, 0.0)):
     ...     print(hs.format_upper(hs.Accountant().compose(step, 30).epsilon(1e-6), ".3f"))
     3.539
     3.591
     """
 
-    threshold_noise: float
-    query_noise: float
+    threshold_noise_multiplier: float
+    query_noise_multiplier: float
     hits: int = 1
     monotone: bool = False
     _moved: ClassVar[str] = "sparse vector: a record moves all queries in one direction"
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(threshold_noise=POSITIVE, query_noise=POSITIVE, hits=count_scalar, monotone=boolean_scalar)
+        self._check(
+            threshold_noise_multiplier=POSITIVE,
+            query_noise_multiplier=POSITIVE,
+            hits=count_scalar,
+            monotone=boolean_scalar,
+        )
         if not sum(self._epsilons()) <= LARGEST_EPSILON:
             first, second = self._epsilons()
-            msg = f"the epsilons of threshold_noise and query_noise must be at most 600 together, not {first:g} + {second:g}"
+            msg = f"the epsilons of threshold_noise_multiplier and query_noise_multiplier must be at most 600 together, not {first:g} + {second:g}"
             raise ValueError(msg)
 
     def _said(self) -> str:
         return f"sparse vector: queries move by the sensitivity used at most, their noise is fresh, it stops after {self.hits} answers above"
 
     def _epsilons(self) -> tuple[float, float]:
-        return 1.0 / self.threshold_noise, self.hits * self._moves / self.query_noise
+        return 1.0 / self.threshold_noise_multiplier, self.hits * self._moves / self.query_noise_multiplier
 
     def _upper_profile(self) -> PrivacyProfile:
         first, second = (epsilon * (1.0 + HANDFUL) for epsilon in self._epsilons())
@@ -110,9 +115,9 @@ class GaussianAboveThreshold(OneDirection):
 
     Parameters
     ----------
-    threshold_noise : float
+    threshold_noise_multiplier : float
         Standard deviation of the threshold's noise, over the sensitivity of one query under the adjacency in use. Drawn anew each time it is run.
-    query_noise : float
+    query_noise_multiplier : float
         Standard deviation of the noise of each query, over the same sensitivity.
     num_queries : int
         After how many queries it stops at the latest.
@@ -122,7 +127,7 @@ class GaussianAboveThreshold(OneDirection):
     Notes
     -----
     Zhu and Wang 2020 (NeurIPS) bound its Renyi divergences; here is a curve. Let :math:`\delta_1, \delta_2` be the curves of Gaussian noise at distance
-    1/threshold_noise and 2/query_noise (1/query_noise if monotone), and k the number of queries. Let :math:`H_i(z)` be the probability that query i is above, and
+    1/threshold_noise_multiplier and 2/query_noise_multiplier (1/query_noise_multiplier if monotone), and k the number of queries. Let :math:`H_i(z)` be the probability that query i is above, and
     :math:`H'_i(z)` that with its noise moved. Then :math:`H_i \le e^a H'_i + \delta_2(a)` for every a. It stops at one query at most, so that in the
     lemma of selection/sparse_vector.py the errors :math:`\delta_2(a)` add up over the queries that are reached, of which there are at most k:
     :math:`P'(o) \ge e^{-a}(R(o) - \delta_2(a)\, R(o \text{ is reached}))`, and
@@ -130,7 +135,7 @@ class GaussianAboveThreshold(OneDirection):
     .. math:: \delta(\epsilon) \le \delta_1(\epsilon - a) + k e^{\epsilon - a} \delta_2(a),\qquad \delta(\epsilon) \le e^a \delta_1(\epsilon - a) + k\, \delta_2(a),
 
     the second by replacing H in P instead. Releasing all noisy answers would say no less, so the curve of Gaussian noise at distance
-    :math:`\sqrt{k}`/query_noise is a bound as well. The best of all, over a, is taken. For more answers "above", compose it so many times. The curve is followed
+    :math:`\sqrt{k}`/query_noise_multiplier is a bound as well. The best of all, over a, is taken. For more answers "above", compose it so many times. The curve is followed
     down to a delta of 1e-30, below which epsilon is infinite. The lower end is 0.
 
     Examples
@@ -141,23 +146,23 @@ class GaussianAboveThreshold(OneDirection):
     7.670
     """
 
-    threshold_noise: float
-    query_noise: float
+    threshold_noise_multiplier: float
+    query_noise_multiplier: float
     num_queries: int
     monotone: bool = False
     _moved: ClassVar[str] = AboveThreshold._moved
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        self._check(threshold_noise=GAUSSIAN_NOISE, query_noise=GAUSSIAN_NOISE)
+        self._check(threshold_noise_multiplier=GAUSSIAN_NOISE, query_noise_multiplier=GAUSSIAN_NOISE)
         self._check(num_queries=count_scalar, monotone=boolean_scalar)
 
     def _said(self) -> str:
         return f"sparse vector: queries move by the sensitivity used at most, it stops at the first answer above or after {self.num_queries} queries"
 
     def _upper_profile(self) -> PrivacyProfile:
-        first, second = 1.0 / self.threshold_noise, self._moves / self.query_noise
-        everything = math.sqrt(self.num_queries) / self.query_noise
+        first, second = 1.0 / self.threshold_noise_multiplier, self._moves / self.query_noise_multiplier
+        everything = math.sqrt(self.num_queries) / self.query_noise_multiplier
 
         def bound(eps: Array) -> Array:
             return np.minimum(gaussian_curve(eps, everything), _split(eps, first, second, self.num_queries))

@@ -62,18 +62,18 @@ class DataDependentEpsilon:
         )
 
 
-def gaussian_votes(noise: float) -> Gaussian:
+def gaussian_votes(noise_std: float) -> Gaussian:
     r"""Return the mechanism of one answer by noisy votes, whatever the votes are.
 
     Parameters
     ----------
-    noise : float
+    noise_std : float
         Standard deviation of the noise of each class's count, in votes; in [0.01, 1e9].
 
     Returns
     -------
     Gaussian
-        Of the noise multiplier noise/sqrt(2): a person who is added or removed is in the share of one teacher, whose vote may change from one class to another.
+        Of the noise multiplier noise_std/sqrt(2): a person who is added or removed is in the share of one teacher, whose vote may change from one class to another.
         Compose it for each answer. Under "replace" it is that of a person who moves between two teachers.
 
     Raises
@@ -85,7 +85,7 @@ def gaussian_votes(noise: float) -> Gaussian:
 
     Notes
     -----
-    Papernot et al. 2018, Proposition 8, has Renyi divergences of order/noise^2; the Gaussian curve has the same and says more.
+    Papernot et al. 2018, Proposition 8, has Renyi divergences of order/noise_std^2; the Gaussian curve has the same and says more.
 
     Examples
     --------
@@ -94,17 +94,17 @@ def gaussian_votes(noise: float) -> Gaussian:
     >>> print(hs.format_upper(answers.epsilon(1e-6), ".4f"))
     1.9946
     """
-    return Gaussian(scalar("noise", noise, *GAUSSIAN_NOISE) / math.sqrt(2.0) * (1.0 - HANDFUL))
+    return Gaussian(scalar("noise_std", noise_std, *GAUSSIAN_NOISE) / math.sqrt(2.0) * (1.0 - HANDFUL))
 
 
-def votes_renyi(votes: ArrayLike, noise: float, orders: ArrayLike) -> Array:
+def votes_renyi(votes: ArrayLike, noise_std: float, orders: ArrayLike) -> Array:
     r"""Return Renyi divergences of answers by noisy votes, given the votes: data-dependent, and private themselves.
 
     Parameters
     ----------
     votes : array_like of shape (classes,) or (queries, classes)
         Counts, non-negative; of at least two classes.
-    noise : float
+    noise_std : float
         Standard deviation of the noise of each count, in votes; in [0.01, 1e9].
     orders : array_like of shape (n,)
         Above 1, at most 1e5.
@@ -149,22 +149,22 @@ def votes_renyi(votes: ArrayLike, noise: float, orders: ArrayLike) -> Array:
     if counts.ndim != 2 or counts.shape[1] < 2 or counts.shape[0] < 1:
         msg = f"votes must be of shape (classes,) or (queries, classes), of at least two classes, not {np.shape(votes)}"
         raise ValueError(msg)
-    noise = scalar("noise", noise, *GAUSSIAN_NOISE)
+    noise_std = scalar("noise_std", noise_std, *GAUSSIAN_NOISE)
     asked = np.atleast_1d(real("orders", orders))
     if asked.ndim != 1 or not ((asked > 1.0) & (asked <= 1e5)).all():
         msg = f"orders must lie in (1, 1e5], not be {shown(orders)}"
         raise ValueError(msg)
-    return _divergences(counts, noise, asked)
+    return _divergences(counts, noise_std, asked)
 
 
-def votes_epsilon(votes: ArrayLike, noise: float, delta: float) -> DataDependentEpsilon:
+def votes_epsilon(votes: ArrayLike, noise_std: float, delta: float) -> DataDependentEpsilon:
     """Return epsilon of answers by noisy votes, given the votes; data-dependent, and private itself.
 
     Parameters
     ----------
     votes : array_like of shape (classes,) or (queries, classes)
         As in `votes_renyi`.
-    noise : float
+    noise_std : float
         As there.
     delta : float
         In (0, 1).
@@ -195,10 +195,10 @@ def votes_epsilon(votes: ArrayLike, noise: float, delta: float) -> DataDependent
     """
     delta = scalar("delta", delta, *OPEN_PROBABILITY)
     orders = np.array(ORDERS)
-    divergences = votes_renyi(votes, noise, orders)
+    divergences = votes_renyi(votes, noise_std, orders)
     queries = np.atleast_2d(np.asarray(votes)).shape[0]
     epsilon, order = core.renyi_bound(ORDERS, divergences.tolist(), True, delta)
-    always = queries * orders / noise**2 * (1.0 + SHORT_SUM)
+    always = queries * orders / noise_std**2 * (1.0 + SHORT_SUM)
     guaranteed = core.renyi_bound(ORDERS, always.tolist(), True, delta)[0]
     return DataDependentEpsilon(min(epsilon, guaranteed), delta, guaranteed, order)
 

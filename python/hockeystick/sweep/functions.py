@@ -78,11 +78,11 @@ UFUNC_PARAMETERS = {
     "q": ("x",),
     "log_q": ("x",),
     "q_inv": ("p",),
-    "theta": ("eps", "r"),
-    "log_theta": ("eps", "r"),
-    "theta_inverse": ("eps", "delta"),
+    "theta": ("epsilon", "r"),
+    "log_theta": ("epsilon", "r"),
+    "theta_inverse": ("epsilon", "delta"),
     "gaussian_epsilon": ("r", "delta"),
-    "laplace_theta": ("eps", "r"),
+    "laplace_theta": ("epsilon", "r"),
 }
 
 # Without it the last axis of an array would be the round, where a sweep's axes are constants.

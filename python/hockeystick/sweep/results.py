@@ -259,12 +259,12 @@ def open(out: str | os.PathLike[str]) -> Results:
     --------
     >>> import tempfile
     >>> from hockeystick import sweep
-    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "eps": {"linspace": [0, 8], "num": 5}}}
+    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "epsilon": {"linspace": [0, 8], "num": 5}}}
     >>> with tempfile.TemporaryDirectory() as out:
     ...     summary = sweep.run(plan, out)
     ...     table = sweep.open(out)
     ...     print(table.num_cells, table.missing_cells, table.verify())
-    ...     print(table.best(where="delta <= 1e-2 and r == 1.0", minimise="eps")["eps"])
+    ...     print(table.best(where="delta <= 1e-2 and r == 1.0", minimise="epsilon")["epsilon"])
     10 0 ()
     4.0
     """
@@ -296,7 +296,7 @@ def merge(outs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -
     --------
     >>> import tempfile
     >>> from hockeystick import sweep
-    >>> plan = {"shard_rows": 3, "outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "eps": [0.0, 1.0, 2.0]}}
+    >>> plan = {"shard_rows": 3, "outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "epsilon": [0.0, 1.0, 2.0]}}
     >>> with tempfile.TemporaryDirectory() as place:
     ...     shares = [f"{place}/{number}" for number in (1, 2)]
     ...     rows = [sweep.run(plan, out, shards=(number, 2)).rows for number, out in enumerate(shares, 1)]

@@ -113,7 +113,7 @@ def run(
     --------
     >>> import tempfile
     >>> from hockeystick.sweep import run
-    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "eps": {"linspace": [0, 8], "num": 5}}}
+    >>> plan = {"outputs": {"delta": "theta"}, "axes": {"r": [0.5, 1.0], "epsilon": {"linspace": [0, 8], "num": 5}}}
     >>> with tempfile.TemporaryDirectory() as out:
     ...     summary = run(plan, out)
     >>> summary.rows, summary.errors

@@ -24,7 +24,7 @@ from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, SENTENCES, Format, say, say_all
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.brackets import Bracket
-from hockeystick.accounting.shuffled_batches import shuffled_batches_delta, shuffled_batches_epsilon
+from hockeystick.accounting.shuffled_batches import shuffled_batches_delta_bracket, shuffled_batches_epsilon_bracket
 from hockeystick.accounting.statement import Guaranteed, stated, user_level
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.premises import Adjacency, Premises
@@ -108,12 +108,20 @@ class Batches:
     def epsilon(self, sampling: str, delta: float, *, equal: bool = False) -> Bracket:
         """Return the ends of epsilon at a delta below 1; with `equal`, the lower one of shuffled batches as if all had one size."""
         bracket = self.accountant(sampling).epsilon_bracket(delta)
-        return self._shuffled(bracket, shuffled_batches_epsilon, delta, equal) if sampling == "shuffled" else bracket
+        return (
+            self._shuffled(bracket, shuffled_batches_epsilon_bracket, delta, equal)
+            if sampling == "shuffled"
+            else bracket
+        )
 
-    def delta(self, sampling: str, eps: float) -> Bracket:
-        """Return the ends of delta at eps >= 0, in nats."""
-        bracket = self.accountant(sampling).delta_bracket(eps)
-        return self._shuffled(bracket, shuffled_batches_delta, eps, False) if sampling == "shuffled" else bracket
+    def delta(self, sampling: str, epsilon: float) -> Bracket:
+        """Return the ends of delta at epsilon >= 0, in nats."""
+        bracket = self.accountant(sampling).delta_bracket(epsilon)
+        return (
+            self._shuffled(bracket, shuffled_batches_delta_bracket, epsilon, False)
+            if sampling == "shuffled"
+            else bracket
+        )
 
     def words(self, kind: str) -> str:
         """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
@@ -159,7 +167,7 @@ class DpsgdParameters(NamedTuple):
     --------
     >>> import hockeystick as hs
     >>> hs.dpsgd_parameters(
-    ...     records=60000, batch_size=600, epochs=10, noise_multiplier=1.1
+    ...     num_records=60000, batch_size=600, epochs=10, noise_multiplier=1.1
     ... )
     DpsgdParameters(noise_multiplier=1.1, sampling_rate=0.01, steps=1000)
     """
@@ -183,7 +191,7 @@ class DpsgdParameters(NamedTuple):
 
 def dpsgd_parameters(
     *,
-    records: int | None = None,
+    num_records: int,
     batch_size: int,
     epochs: float | None = None,
     steps: int | None = None,
@@ -192,20 +200,19 @@ def dpsgd_parameters(
     noise_std: float | None = None,
     noise_on: Literal["sum", "mean"] = "sum",
     sampling: Literal["poisson"] = "poisson",
-    dataset_size: int | None = None,
     drop_last: bool = False,
 ) -> DpsgdParameters:
     """Return noise multiplier, sampling rate and number of steps of a training.
 
     Parameters
     ----------
-    records : int
+    num_records : int
         Number of records, at least 1.
     batch_size : int
         Expected number of records in the batch of one optimiser step, all workers and accumulated micro-batches
-        together, in [1, records].
+        together, in [1, num_records].
     epochs : float, optional
-        Passes over the data, positive. A pass takes records/batch_size steps, rounded up, as that of a data loader which keeps
+        Passes over the data, positive. A pass takes num_records/batch_size steps, rounded up, as that of a data loader which keeps
         the last, smaller batch; part of a pass is rounded up, too.
     steps : int, optional
         Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
@@ -219,11 +226,9 @@ def dpsgd_parameters(
         Whether `noise_std` is the noise added to the sum of the clipped gradients, or to their mean, the sum over `batch_size`.
     sampling : {"poisson"}
         How batches are made. The numbers returned are those of Poisson samples: any other word is refused, with what to ask instead.
-    dataset_size : int, optional
-        Another name of `records`.
     drop_last : bool
-        Whether the data loader drops the last batch of a pass if it is smaller. A pass then takes records/batch_size steps, rounded
-        down, and the sampling rate is one over them, as in Opacus: more than batch_size/records.
+        Whether the data loader drops the last batch of a pass if it is smaller. A pass then takes num_records/batch_size steps, rounded
+        down, and the sampling rate is one over them, as in Opacus: more than batch_size/num_records.
 
     Returns
     -------
@@ -241,12 +246,12 @@ def dpsgd_parameters(
     --------
     >>> import hockeystick as hs
     >>> training = hs.dpsgd_parameters(
-    ...     records=60000, batch_size=256, epochs=15, noise_multiplier=1.1
+    ...     num_records=60000, batch_size=256, epochs=15, noise_multiplier=1.1
     ... )
     >>> print(training.steps, hs.format_upper(hs.dpsgd_epsilon(*training, 1e-5), ".3f"))
     3525 1.136
     >>> training = hs.dpsgd_parameters(
-    ...     records=50000, batch_size=1000, epochs=2, clip_norm=0.5, noise_std=0.001, noise_on="mean"
+    ...     num_records=50000, batch_size=1000, epochs=2, clip_norm=0.5, noise_std=0.001, noise_on="mean"
     ... )
     >>> print(training)
     DpsgdParameters(noise_multiplier=2.0, sampling_rate=0.02, steps=100)
@@ -255,19 +260,18 @@ def dpsgd_parameters(
     """
     noise_on = choice("noise_on", noise_on, ("sum", "mean"))
     _require_poisson(sampling)
-    size, name = _one_of(("records", records), ("dataset_size", dataset_size))
-    size = count_scalar(name, size)
-    batch_size = count_at_most("batch_size", batch_size, name, size)
+    num_records = count_scalar("num_records", num_records)
+    batch_size = count_at_most("batch_size", batch_size, "num_records", num_records)
     drop_last = boolean_scalar("drop_last", drop_last)
-    number = _steps(epochs, steps, size, batch_size, drop_last=drop_last)
+    number = _steps(epochs, steps, num_records, batch_size, drop_last=drop_last)
     multiplier = _multiplier(noise_multiplier, clip_norm, noise_std, batch_size if noise_on == "mean" else 1)
     if noise_on == "mean":
         if noise_std is None:
             msg = 'noise_on must be "sum" with noise_multiplier, which is that of the sum, not "mean"; give noise_std and clip_norm'
             raise ValueError(msg)
-        doubt = setting_warnings.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), size)
+        doubt = setting_warnings.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), num_records)
         setting_warnings.warn(doubt)
-    return DpsgdParameters(multiplier, rate_of(size, batch_size, drop_last=drop_last), number)
+    return DpsgdParameters(multiplier, rate_of(num_records, batch_size, drop_last=drop_last), number)
 
 
 def _one_of(first: tuple[str, Any], second: tuple[str, Any]) -> tuple[Any, str]:
@@ -304,9 +308,9 @@ def _require_poisson(sampling: str) -> None:
     choice("sampling", sampling, SAMPLINGS)
     if sampling != "poisson":
         instead = {
-            "shuffled": "for shuffled batches ask shuffled_batches_epsilon",
+            "shuffled": "for shuffled batches ask shuffled_batches_epsilon_bracket",
             "fixed": "for batches of fixed size compose FixedSizeSampled in an Accountant",
-            "unknown": "find out how batches are made; shuffled_batches_epsilon is that of ordinary data loaders",
+            "unknown": "find out how batches are made; shuffled_batches_epsilon_bracket is that of ordinary data loaders",
         }[sampling]
         msg = f"sampling must be 'poisson' for these numbers, not {shown(sampling)}: they would be too small; {instead}"
         raise ValueError(msg)
@@ -325,7 +329,7 @@ def steps_of(epochs: float, dataset_size: int, batch_size: int, *, drop_last: bo
 
 def privacy_statement(
     *,
-    records: int,
+    num_records: int,
     batch_size: int | None = None,
     epochs: float | None = None,
     steps: int | None = None,
@@ -341,13 +345,13 @@ def privacy_statement(
 
     Parameters
     ----------
-    records : int
+    num_records : int
         Records of the training data, at least 1.
     batch_size : int, optional
         Records in the batch of one optimiser step, all workers and accumulated micro-batches together, on average or exactly; in
-        [1, records]. Needed unless `sampling_rate` and `steps` are given.
+        [1, num_records]. Needed unless `sampling_rate` and `steps` are given.
     epochs : float, optional
-        Passes over the data, positive; a pass is records/batch_size steps, rounded up, or down with `drop_last`.
+        Passes over the data, positive; a pass is num_records/batch_size steps, rounded up, or down with `drop_last`.
     steps : int, optional
         Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
     noise_multiplier : float
@@ -355,16 +359,16 @@ def privacy_statement(
     clip_norm : float, optional
         Largest norm of a record's gradient, positive and finite; named in the statement, and of no influence on ε.
     delta : float
-        In (0, 1); usually below 1/records.
+        In (0, 1); usually below 1/num_records.
     sampling : {"poisson", "shuffled", "fixed", "unknown"}
         How batches are made: each record by its own coin; by cutting a shuffled order, as data loaders do; by drawing so many
         different records afresh for each step; or one of these, it is not known which.
     sampling_rate : float, optional
-        Probability of each record in each Poisson sample, in (0, 1]; batch_size/records if not given. That of Opacus is
+        Probability of each record in each Poisson sample, in (0, 1]; batch_size/num_records if not given. That of Opacus is
         1/len(data_loader).
     drop_last : bool
         Whether the data loader drops the last batch of a pass if it is smaller. There are fewer and other batches then: shuffled
-        ones come round sooner, and the rate of Opacus' Poisson samples is one over their number, more than batch_size/records.
+        ones come round sooner, and the rate of Opacus' Poisson samples is one over their number, more than batch_size/num_records.
     format : {"text", "markdown", "latex", "json"}
         How it is written; "json" is an entry of a registry of deployments.
 
@@ -372,7 +376,7 @@ def privacy_statement(
     -------
     str
         The statement. Upper ends of ε are rounded up, lower ends down. The ε of "shuffled" is the upper end of
-        `shuffled_batches_epsilon`, and that of "unknown" the largest of all.
+        `shuffled_batches_epsilon_bracket`, and that of "unknown" the largest of all.
 
     Raises
     ------
@@ -389,29 +393,29 @@ def privacy_statement(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> training = {"records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1}
+    >>> training = {"num_records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1}
     >>> print(hs.privacy_statement(**training, delta=1e-5).split("\n\n")[1])
     The trained model is (ε, δ)-differentially private with ε = 1.136 at δ = 1e-05, with
     respect to adding or removing one record, if each record is in each batch with
-    probability batch size/records, independently of all else (Poisson).
+    probability batch size/num_records, independently of all else (Poisson).
     """
-    records = count_scalar("records", records)
+    num_records = count_scalar("num_records", num_records)
     drop_last = boolean_scalar("drop_last", drop_last)
     if sampling_rate is not None:
         sampling_rate = scalar("sampling_rate", sampling_rate, *FRACTION)
     if batch_size is not None:
-        batch_size = count_at_most("batch_size", batch_size, "the number of records", records)
+        batch_size = count_at_most("batch_size", batch_size, "the number of records", num_records)
     elif sampling_rate is None or epochs is not None or drop_last or sampling != "poisson":
         msg = "batch_size must be given, or sampling_rate and steps of Poisson samples without drop_last, not None"
         raise ValueError(msg)
-    number = _steps(epochs, steps, records, batch_size, drop_last=drop_last)
+    number = _steps(epochs, steps, num_records, batch_size, drop_last=drop_last)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)
     delta = scalar("delta", delta, *OPEN_PROBABILITY)
     choice("sampling", sampling, SAMPLINGS)
     choice("format", format, FORMATS)
-    batches = Batches(records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
-    setting_warnings.warn(setting_warnings.large_delta(delta, records))
+    batches = Batches(num_records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
+    setting_warnings.warn(setting_warnings.large_delta(delta, num_records))
     return stated(_guaranteed(batches, clip_norm, delta, sampling), delta, format)
 
 

@@ -53,7 +53,7 @@ class FederatedParameters(NamedTuple):
     --------
     >>> import hockeystick as hs
     >>> training = hs.federated_parameters(
-    ...     clients=3500, clients_per_round=50, rounds=700, clip_norm=0.5, noise_std=0.5, noise_on="sum", sampling="shuffled"
+    ...     num_clients=3500, clients_per_round=50, rounds=700, clip_norm=0.5, noise_std=0.5, noise_on="sum", sampling="shuffled"
     ... )
     >>> training.mechanism, training.adjacency, training.steps
     (Gaussian(noise_multiplier=1.0), 'replace', 10)
@@ -77,7 +77,7 @@ class FederatedParameters(NamedTuple):
 
 def federated_parameters(
     *,
-    clients: int,
+    num_clients: int,
     clients_per_round: int,
     rounds: int,
     clip_norm: float,
@@ -89,10 +89,10 @@ def federated_parameters(
 
     Parameters
     ----------
-    clients : int
+    num_clients : int
         Number of clients, at least 1; public.
     clients_per_round : int
-        Clients in a round, expected ones under Poisson sampling; in [1, clients].
+        Clients in a round, expected ones under Poisson sampling; in [1, num_clients].
     rounds : int
         Number of rounds, at least 1.
     clip_norm : float
@@ -103,7 +103,7 @@ def federated_parameters(
         What the noise is added to, once: the sum of the clipped updates; their sum over `clients_per_round`; or by each client
         to its own update, which the server sees.
     sampling : {"poisson", "fixed_size", "all", "shuffled"}
-        How a round's clients come about: each independently with probability clients_per_round/clients; a fresh uniform
+        How a round's clients come about: each independently with probability clients_per_round/num_clients; a fresh uniform
         subset of that size; everyone; or the next `clients_per_round` in a shuffled order, reshuffled after each pass.
 
     Returns
@@ -136,31 +136,31 @@ def federated_parameters(
     --------
     >>> import hockeystick as hs
     >>> training = hs.federated_parameters(
-    ...     clients=100_000, clients_per_round=1000, rounds=500, clip_norm=1.0, noise_std=0.001, noise_on="mean", sampling="poisson"
+    ...     num_clients=100_000, clients_per_round=1000, rounds=500, clip_norm=1.0, noise_std=0.001, noise_on="mean", sampling="poisson"
     ... )
     >>> training.mechanism
     PoissonSampled(mechanism=Gaussian(noise_multiplier=1.0), sampling_rate=0.01)
     >>> print(hs.format_upper(training.accountant().epsilon(1e-6), ".2f"))
     1.59
     """
-    clients = count_scalar("clients", clients)
-    clients_per_round = count_at_most("clients_per_round", clients_per_round, "clients", clients)
+    num_clients = count_scalar("num_clients", num_clients)
+    clients_per_round = count_at_most("clients_per_round", clients_per_round, "num_clients", num_clients)
     rounds = count_scalar("rounds", rounds)
     clip_norm = positive_scalar("clip_norm", clip_norm)
     noise_std = positive_scalar("noise_std", noise_std)
     noise_on = choice("noise_on", noise_on, ("sum", "mean", "client"))
     sampling = choice("sampling", sampling, ("poisson", "fixed_size", "all", "shuffled"))
-    if sampling == "all" and clients_per_round != clients:
-        msg = f'clients_per_round must be clients ({clients}) with sampling="all", not {clients_per_round}'
+    if sampling == "all" and clients_per_round != num_clients:
+        msg = f'clients_per_round must be num_clients ({num_clients}) with sampling="all", not {clients_per_round}'
         raise ValueError(msg)
     of_sum = noise_std * clients_per_round if noise_on == "mean" else noise_std
     noise = Gaussian(scalar("noise_std over clip_norm", of_sum / clip_norm, *POSITIVE))
     if noise_on == "mean":
         batch = ("clients_per_round", clients_per_round)
-        setting_warnings.warn(setting_warnings.noise_of_mean(noise.noise_multiplier, noise_std, batch, clients))
+        setting_warnings.warn(setting_warnings.noise_of_mean(noise.noise_multiplier, noise_std, batch, num_clients))
     if noise_on == "client":
         return _local(noise, rounds)._replace(attained=sampling == "all")
-    return _central(noise, clients, clients_per_round, rounds, sampling)
+    return _central(noise, num_clients, clients_per_round, rounds, sampling)
 
 
 def _central(noise: Gaussian, clients: int, drawn: int, rounds: int, sampling: Sampling) -> FederatedParameters:
@@ -222,7 +222,7 @@ Rounding: TypeAlias = Literal["conditional", "random", "nearest"]
 
 def secure_aggregation_parameters(
     *,
-    clients: int,
+    num_clients: int,
     dropouts: int,
     rounds: int,
     dimension: int,
@@ -242,7 +242,7 @@ def secure_aggregation_parameters(
 
     Parameters
     ----------
-    clients : int
+    num_clients : int
         Clients whose updates are asked for in a round, at least 1.
     dropouts : int
         How many of them may fail to send, or be in league with the server and tell it their noise, in any round; in [0, clients - 1]. The
@@ -298,15 +298,15 @@ def secure_aggregation_parameters(
     --------
     >>> import hockeystick as hs
     >>> training = hs.training.secure_aggregation_parameters(
-    ...     clients=1000, dropouts=100, rounds=20, dimension=2**16, clip_norm=1.0, client_noise_std=0.1, granularity=0.002, bits=20
+    ...     num_clients=1000, dropouts=100, rounds=20, dimension=2**16, clip_norm=1.0, client_noise_std=0.1, granularity=0.002, bits=20
     ... )
-    >>> print(training.mechanism.clients, hs.format_upper(training.accountant().epsilon(1e-6), ".2f"))
+    >>> print(training.mechanism.num_clients, hs.format_upper(training.accountant().epsilon(1e-6), ".2f"))
     900 8.06
     """
-    clients = count_scalar("clients", clients)
+    num_clients = count_scalar("num_clients", num_clients)
     dropouts = count_scalar("dropouts", dropouts, 0)
-    if dropouts >= clients:
-        msg = f"dropouts must be at most clients - 1 ({clients - 1}), not {dropouts}"
+    if dropouts >= num_clients:
+        msg = f"dropouts must be at most num_clients - 1 ({num_clients - 1}), not {dropouts}"
         raise ValueError(msg)
     rounds = count_scalar("rounds", rounds)
     dimension = count_scalar("dimension", dimension)
@@ -319,11 +319,11 @@ def secure_aggregation_parameters(
     beta = scalar("beta", beta, *OPEN_PROBABILITY)
     adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
     scale = client_noise_std / granularity
-    _require_room(bits, math.sqrt(clients) * scale)
+    _require_room(bits, math.sqrt(num_clients) * scale)
     norm = scalar("clip_norm over granularity, rounded,", rounded_norm(clip_norm / granularity, dimension, rounding, beta), lambda x: 1.0 <= x <= 1e9, "lie in [1, 1e9]")  # fmt: skip
-    mechanism = _mechanism(noise, scale, clients - dropouts, norm, dimension)
+    mechanism = _mechanism(noise, scale, num_clients - dropouts, norm, dimension)
     shown = f"{rounds} rounds, in each of which the server sees only the sum over clients modulo 2^{bits} (secure aggregation), and who takes part"
-    words = (shown, *_assumptions(clients, dropouts, norm, adjacency))
+    words = (shown, *_assumptions(num_clients, dropouts, norm, adjacency))
     unit = "one client's update in every round, against the server, which sees sums and who takes part, and who is in league with it"
     return FederatedParameters(mechanism, unit, adjacency, rounds, words)
 

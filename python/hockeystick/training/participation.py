@@ -66,14 +66,14 @@ def _draw(mechanism: Mechanism, number: int, source: np.random.Generator) -> NDA
     if isinstance(mechanism, PoissonSampled):
         drawn = np.flatnonzero(source.random(number) < mechanism.sampling_rate)
     elif isinstance(mechanism, TruncatedPoissonSampled):
-        if number > mechanism.dataset_size:
-            msg = f"client_ids must be at most the {mechanism.dataset_size} clients of {shown(mechanism)}, not {number}"
+        if number > mechanism.num_records:
+            msg = f"client_ids must be at most the {mechanism.num_records} clients of {shown(mechanism)}, not {number}"
             raise ValueError(msg)
         drawn = source.permutation(np.flatnonzero(source.random(number) < mechanism.sampling_rate))
         drawn = drawn[: mechanism.max_batch_size]
     elif isinstance(mechanism, FixedSizeSampled):
-        if number != mechanism.dataset_size:
-            msg = f"client_ids must be the {mechanism.dataset_size} clients of {shown(mechanism)}, not {number}"
+        if number != mechanism.num_records:
+            msg = f"client_ids must be the {mechanism.num_records} clients of {shown(mechanism)}, not {number}"
             raise ValueError(msg)
         drawn = source.choice(number, mechanism.batch_size, replace=mechanism.replacement)
     elif isinstance(mechanism, RandomAllocation):
@@ -124,11 +124,11 @@ def draw_batches(
         msg = f"mechanism must be RandomAllocation, not {shown(mechanism)}"
         raise TypeError(msg)
     clients, source = _distinct(client_ids), _source(rng)
-    batches: list[list[Client]] = [[] for _ in range(mechanism.num_steps)]
+    batches: list[list[Client]] = [[] for _ in range(mechanism.steps)]
     if mechanism.num_selected == 1:
-        rounds = source.integers(mechanism.num_steps, size=(len(clients), 1))
+        rounds = source.integers(mechanism.steps, size=(len(clients), 1))
     else:
-        drawn = [source.choice(mechanism.num_steps, mechanism.num_selected, replace=False) for _ in clients]
+        drawn = [source.choice(mechanism.steps, mechanism.num_selected, replace=False) for _ in clients]
         rounds = np.array(drawn).reshape(len(clients), mechanism.num_selected)
     for client, selected in zip(clients, rounds.tolist(), strict=True):
         for step in selected:
@@ -157,11 +157,11 @@ def check_participation(
     """Raise ValueError where somebody is left out who may have been drawn, or participation exceeds what is charged."""
     _require_everybody(mechanism, charged, drawn)
     number = int(charged.sum())
-    if isinstance(mechanism, FixedSizeSampled) and number != mechanism.dataset_size:
-        msg = f"clients must be the {mechanism.dataset_size} of {shown(mechanism)}, not {number}"
+    if isinstance(mechanism, FixedSizeSampled) and number != mechanism.num_records:
+        msg = f"clients must be the {mechanism.num_records} of {shown(mechanism)}, not {number}"
         raise ValueError(msg)
-    if isinstance(mechanism, TruncatedPoissonSampled) and number > mechanism.dataset_size:
-        msg = f"clients must be at most the {mechanism.dataset_size} of {shown(mechanism)}, not {number}"
+    if isinstance(mechanism, TruncatedPoissonSampled) and number > mechanism.num_records:
+        msg = f"clients must be at most the {mechanism.num_records} of {shown(mechanism)}, not {number}"
         raise ValueError(msg)
     reports = max((part.num_users for part in mechanism._within() if isinstance(part, Shuffled)), default=0)
     if drawn is None:

@@ -30,7 +30,7 @@ class UserLevelParameters(NamedTuple):
     --------
     >>> from hockeystick.training import user_level_parameters
     >>> training = user_level_parameters(
-    ...     users=1000, records=3000, records_per_user=4, batch_size=30, users_per_step=10, steps=500, noise_multiplier=2.0
+    ...     num_users=1000, num_records=3000, records_per_user=4, batch_size=30, users_per_step=10, steps=500, noise_multiplier=2.0
     ... )
     >>> training.user_sampling.mechanism
     PoissonSampled(mechanism=Gaussian(noise_multiplier=2.0), sampling_rate=0.01)
@@ -42,8 +42,8 @@ class UserLevelParameters(NamedTuple):
 
 def user_level_parameters(
     *,
-    users: int,
-    records: int,
+    num_users: int,
+    num_records: int,
     records_per_user: int,
     batch_size: int,
     users_per_step: int,
@@ -54,16 +54,16 @@ def user_level_parameters(
 
     Parameters
     ----------
-    users : int
+    num_users : int
         Number of users, at least 1; public.
-    records : int
+    num_records : int
         Number of records of all users together that the training may use, at least 1; public.
     records_per_user : int
         Largest number of records of one user among them, in [1, 1000]; what a user has beyond that is left out before the training.
     batch_size : int
-        Expected number of records of a step where records are drawn, in [1, records].
+        Expected number of records of a step where records are drawn, in [1, num_records].
     users_per_step : int
-        Expected number of users of a step where users are drawn, in [1, users].
+        Expected number of users of a step where users are drawn, in [1, num_users].
     steps : int
         Optimiser steps, at least 1.
     noise_multiplier : float
@@ -94,23 +94,23 @@ def user_level_parameters(
     >>> import hockeystick as hs
     >>> from hockeystick.training import user_level_parameters
     >>> training = user_level_parameters(
-    ...     users=10_000, records=40_000, records_per_user=5, batch_size=400, users_per_step=100, steps=1000, noise_multiplier=3.0
+    ...     num_users=10_000, num_records=40_000, records_per_user=5, batch_size=400, users_per_step=100, steps=1000, noise_multiplier=3.0
     ... )
     >>> for way in training:
     ...     print(hs.format_upper(way.accountant().epsilon(1e-6), ".2f"))
     2.53
     0.45
     """
-    users, records = count_scalar("users", users), count_scalar("records", records)
+    num_users, num_records = count_scalar("num_users", num_users), count_scalar("num_records", num_records)
     held = count_scalar("records_per_user", records_per_user)
-    if records > users * held:
-        msg = f"records must be at most users times records_per_user ({users * held}), not {records}"
+    if num_records > num_users * held:
+        msg = f"num_records must be at most num_users times records_per_user ({num_users * held}), not {num_records}"
         raise ValueError(msg)
-    batch_size = count_at_most("batch_size", batch_size, "records", records)
-    users_per_step = count_at_most("users_per_step", users_per_step, "users", users)
+    batch_size = count_at_most("batch_size", batch_size, "num_records", num_records)
+    users_per_step = count_at_most("users_per_step", users_per_step, "num_users", num_users)
     steps = count_scalar("steps", steps)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    by_example, by_user = batch_size / records, users_per_step / users
+    by_example, by_user = batch_size / num_records, users_per_step / num_users
     limit = f"no user has more than {held} records among those drawn from, chosen before the training"
     mixture = MixtureOfGaussians.of_group(noise_multiplier, held, by_example)
     sample = PoissonSampled(Gaussian(noise_multiplier), by_user)

@@ -103,7 +103,7 @@ def trusted_aggregator_excess_risk(
 
 
 def trusted_aggregator_delta(
-    eps: ArrayLike,
+    epsilon: ArrayLike,
     *,
     num_users: ArrayLike,
     batch_size: ArrayLike,
@@ -119,7 +119,7 @@ def trusted_aggregator_delta(
 
     Parameters
     ----------
-    eps : array_like
+    epsilon : array_like
         The point at which delta is evaluated, >= 0.
     num_users, batch_size : array_like
         Users n and users per round m: T = n // m rounds, at most 10^7; each user takes part in at most one.
@@ -171,7 +171,7 @@ def trusted_aggregator_delta(
     """
     grid = NumpyChecks(num_threads, on_error)
     positive = dict.fromkeys(("noise_std", "strong_convexity"), "positive")
-    cells = np.stack(checked(locals(), grid, eps="non_negative_or_infinite", **positive))
+    cells = np.stack(checked(locals(), grid, epsilon="non_negative_or_infinite", **positive))
     rounds = whole_rounds(*cells[1:3])
     grid.require(lambda t: t <= MAX_ROUNDS, f"num_users // batch_size must be at most {MAX_ROUNDS}", rounds=rounds)
     good = np.broadcast_to(grid.inside_domain, rounds.shape).ravel()

@@ -179,7 +179,7 @@ def _aggregated(problem: Problem, size: int) -> Setting:
 
     def excess(noise: float) -> float:
         users = {"num_users": problem.num_silos, "batch_size": size, "noise_std": noise}
-        delta = problem.of(trusted_aggregator_delta, eps=problem.epsilon, **users, radius=problem.diameter / 2.0)
+        delta = problem.of(trusted_aggregator_delta, epsilon=problem.epsilon, **users, radius=problem.diameter / 2.0)
         return log_excess(float(delta), problem.delta)
 
     # Without any later round to hide it, the user's own noise must do.
@@ -280,7 +280,7 @@ def _stopped(problem: Problem, rounds: int, batch: int) -> Setting:
     def excess(noise: float) -> float:
         step = _stopped_risk(problem, rounds, noise)[0]
         release = {"learning_rate": step, "noise_std": noise, "lipschitz": problem.lipschitz / batch}
-        found = problem.of(best_random_stop, eps=problem.epsilon, num_records=rounds, **release)
+        found = problem.of(best_random_stop, epsilon=problem.epsilon, num_records=rounds, **release)
         return log_excess(float(found.delta), problem.delta)
 
     noise = rounded_up(least_noise(excess, _once(problem, batch) * EXTRA_NOISE))

@@ -203,7 +203,7 @@ class Plan:
                 "delta": "utility.trusted_aggregator_delta",
                 "risk": {"function": "utility.trusted_aggregator_excess_risk", "arguments": bounded},
             }
-            fixed |= {"eps": problem.epsilon, "num_users": problem.num_silos, "radius": problem.diameter / 2.0}
+            fixed |= {"epsilon": problem.epsilon, "num_users": problem.num_silos, "radius": problem.diameter / 2.0}
             axes["batch_size"] = sorted(set(silos))
         else:
             outputs = {"epsilon": "isrl.noisy_mb_sgd_epsilon", "risk": "isrl.mb_sgd_risk_bound"}

@@ -205,9 +205,11 @@ def last_models(training: Training, rounds: Array) -> dict[str, Array]:
     def bounds(count: int, eps: float) -> dict[str, float]:
         if training.full or training.order == "cyclic":
             period = training.period if training.order == "cyclic" else 1
-            best = training.of(last_iterate.best_cyclic, eps=eps, period=period, rounds=count, **mean)
+            best = training.of(last_iterate.best_cyclic, epsilon=eps, period=period, rounds=count, **mean)
         else:
-            best = training.of(last_iterate.best_sampled, eps=eps, sampling_rate=training.rate, rounds=count, **mean)
+            best = training.of(
+                last_iterate.best_sampled, epsilon=eps, sampling_rate=training.rate, rounds=count, **mean
+            )
         return {name: float(delta) for name, delta in best.bounds.items() if name in NAMES}
 
     columns = [
@@ -276,7 +278,7 @@ def trusted_aggregator(training: Training, rounds: Array) -> Array:
     needs_aggregator(training)
 
     def delta(count: int, eps: float) -> float:
-        best = aggregation(training, federated.best_sampled, eps=eps, num_users=training.num_clients, rounds=count)
+        best = aggregation(training, federated.best_sampled, epsilon=eps, num_users=training.num_clients, rounds=count)
         return float(best.delta)
 
     return np.array([inverse(partial(delta, count), training.delta) for count in rounds.tolist()])
@@ -326,7 +328,9 @@ def printed_aggregator(training: Training, rounds: Array) -> Array:
 
     def delta(count: int, eps: float) -> float:
         users = count * training.clients_per_round
-        total = aggregation(training, federated.trusted_aggregator, eps=eps, num_users=users)  # m/users before the sum
+        total = aggregation(
+            training, federated.trusted_aggregator, epsilon=eps, num_users=users
+        )  # m/users before the sum
         return float(total) * users / training.num_clients
 
     return np.array(

@@ -50,7 +50,7 @@ class Accountant {
         const FloatingEnvironment environment;
         if (question.for_epsilon)
             require(question.value >= 0.0 && question.value < 1.0, "delta", "lie in [0, 1)", question.value);
-        else require(question.value >= 0.0, "eps", "be non-negative", question.value);
+        else require(question.value >= 0.0, "epsilon", "be non-negative", question.value);
         return ask<Engine>(question, options);
     }
 

@@ -237,7 +237,7 @@ struct AllocationPairs {
 };
 
 inline void require_steps(std::int64_t num_steps) {
-    require(num_steps >= 2 && num_steps <= 1000000, "num_steps", "lie in [2, 10^6]", static_cast<double>(num_steps));
+    require(num_steps >= 2 && num_steps <= 1000000, "steps", "lie in [2, 10^6]", static_cast<double>(num_steps));
 }
 
 // The pairs of one of `num_steps` steps: dominating, or dominated. A query whose `stop` is set

@@ -289,9 +289,9 @@ inline PairPointer discrete(std::vector<double> p, std::vector<double> q) {
 // and so have all k >= sensitivity: each of these sets is one outcome of the pair.
 inline PairPointer discrete_laplace(double parameter, double sensitivity) {
     const FloatingEnvironment environment;
-    require(positive(parameter), "parameter", "be positive and finite", parameter);
+    require(positive(parameter), "inverse_scale", "be positive and finite", parameter);
     require(count(sensitivity) && sensitivity <= 2e4, "sensitivity", "be an integer in [1, 20000]", sensitivity);
-    require(parameter * sensitivity <= 600.0, "parameter", "be at most 600/sensitivity", parameter);
+    require(parameter * sensitivity <= 600.0, "inverse_scale", "be at most 600/sensitivity", parameter);
     const double end = 1.0 / (1.0 + std::exp(-parameter)), middle = -std::expm1(-parameter) * end;
     std::vector<double> q{end};  // the outcomes k <= 0
     for (double k = 1.0; k < sensitivity; ++k) q.push_back(middle * std::exp(-parameter * k));
@@ -299,13 +299,13 @@ inline PairPointer discrete_laplace(double parameter, double sensitivity) {
     return discrete({q.rbegin(), q.rend()}, q);
 }
 
-// Answers with a uniform bucket with probability `noise_parameter`, and with the true one
+// Answers with a uniform bucket with probability `noise_probability`, and with the true one
 // otherwise. The pair is for replacing one true answer by another.
-inline PairPointer randomized_response(double noise_parameter, double num_buckets) {
+inline PairPointer randomized_response(double noise_probability, double num_buckets) {
     const FloatingEnvironment environment;
-    require_probability("noise_parameter", noise_parameter);
+    require_probability("noise_probability", noise_probability);
     require(count(num_buckets) && num_buckets >= 2.0, "num_buckets", "be an integer of at least 2", num_buckets);
-    const double other = noise_parameter / num_buckets, true_one = (1.0 - noise_parameter) + other;
+    const double other = noise_probability / num_buckets, true_one = (1.0 - noise_probability) + other;
     const double rest = other * (num_buckets - 2.0);
     return discrete({true_one, other, rest}, {other, true_one, rest});
 }

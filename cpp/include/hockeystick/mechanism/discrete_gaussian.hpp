@@ -98,7 +98,7 @@ class ReplacedDiscreteGaussian final : public Pair {
 class DiscreteGaussian final : public Pair {
   public:
     DiscreteGaussian(double sigma, double shift) : sigma_(sigma), shift_(shift) {
-        require(positive(sigma), "sigma", "be positive and finite", sigma);
+        require(positive(sigma), "noise_std", "be positive and finite", sigma);
         require(count(shift), "sensitivity", "be an integer in [1, 2^53]", shift);
     }
     Loss loss(Direction) const override { return std::make_shared<DiscreteGaussianLoss>(sigma_, shift_); }

@@ -12,7 +12,7 @@ inline namespace HOCKEYSTICK_ISA {
 class FixedSizeSampled final : public Pair {
   public:
     FixedSizeSampled(PairPointer base, double rate) : base_(std::move(base)), rate_(rate) {
-        require(rate > 0.0 && rate <= 1.0, "batch_size/dataset_size", "lie in (0, 1]", rate);
+        require(rate > 0.0 && rate <= 1.0, "batch_size/num_records", "lie in (0, 1]", rate);
     }
     Loss loss(Direction) const override {
         return std::make_shared<FixedSizeLoss>(base_->loss(Direction::remove), base_->loss(Direction::add), rate_);

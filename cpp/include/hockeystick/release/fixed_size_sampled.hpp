@@ -1,7 +1,7 @@
 // Steps on a batch of fixed size. The batch is drawn uniformly, with or without replacement. What
 // is known of a step is its pair for replacing a record.
 //
-// Without replacement the record is in the batch with probability q = batch_size/dataset_size. With
+// Without replacement the record is in the batch with probability q = batch_size/num_records. With
 // replacement it is there m times with a binomial probability (drawn_copies).
 //
 // A record replaced: loss/fixed_size_sampled.hpp dominates. The lower end is that of a data set
@@ -41,11 +41,11 @@ struct Copies {
 
 // How probable 1, 2, ... copies of a record are among independent draws, over 1 copy, down to
 // 1e-300 or the last.
-inline std::vector<double> binomial_shares(double draws, double dataset_size) {
+inline std::vector<double> binomial_shares(double draws, double num_records) {
     std::vector<double> shares{1.0};
     while (static_cast<double>(shares.size()) < draws && shares.back() > least_probability) {
         const auto m = static_cast<double>(shares.size());
-        shares.push_back(shares.back() * ((draws - m) / (m + 1.0)) / (dataset_size - 1.0));
+        shares.push_back(shares.back() * ((draws - m) / (m + 1.0)) / (num_records - 1.0));
     }
     return shares;
 }
@@ -56,14 +56,14 @@ inline double sum_of(const std::vector<double>& terms, std::size_t from, std::si
     return sum.value();
 }
 
-// The copies of a record among `draws` independent draws from `dataset_size` >= 2 records.
-inline Copies drawn_copies(double draws, double dataset_size, End end) {
+// The copies of a record among `draws` independent draws from `num_records` >= 2 records.
+inline Copies drawn_copies(double draws, double num_records, End end) {
     require(count(draws), "draws", "be an integer in [1, 2^53]", draws);
-    require(count(dataset_size) && dataset_size >= 2.0, "dataset_size", "be an integer of at least 2", dataset_size);
+    require(count(num_records) && num_records >= 2.0, "num_records", "be an integer of at least 2", num_records);
     const bool upper = end == End::upper;
     const double safe = 1.0 + (upper ? product_error : -product_error);
-    Copies found{{1.0}, {0.0}, min(-std::expm1(draws * std::log1p(-1.0 / dataset_size)) * safe, 1.0)};
-    const std::vector<double> shares = binomial_shares(draws, dataset_size);
+    Copies found{{1.0}, {0.0}, min(-std::expm1(draws * std::log1p(-1.0 / num_records)) * safe, 1.0)};
+    const std::vector<double> shares = binomial_shares(draws, num_records);
     const std::size_t known = shares.size();
     const double total = sum_of(shares, 0, known);
     for (std::size_t m = 1; m < known;) {
@@ -81,7 +81,7 @@ inline Copies drawn_copies(double draws, double dataset_size, End end) {
 }
 
 struct Batch {
-    double dataset_size, batch_size;
+    double num_records, batch_size;
     bool replacement;
 };
 
@@ -89,11 +89,11 @@ inline constexpr double most_copies = 100.0;                         // of a rec
 inline constexpr double least_shift = 1e-50, largest_shift = 1e+50;  // of one copy, so that mixtures keep digits
 
 inline void require_batch(const Batch& batch) {
-    require(count(batch.dataset_size), "dataset_size", "be an integer in [1, 2^53]", batch.dataset_size);
+    require(count(batch.num_records), "num_records", "be an integer in [1, 2^53]", batch.num_records);
     require(count(batch.batch_size), "batch_size", "be an integer in [1, 2^53]", batch.batch_size);
-    const double most = batch.dataset_size * (batch.replacement ? most_copies : 1.0);
+    const double most = batch.num_records * (batch.replacement ? most_copies : 1.0);
     require(batch.batch_size <= most, "batch_size",
-            batch.replacement ? "be at most 100 times dataset_size" : "be at most dataset_size", batch.batch_size);
+            batch.replacement ? "be at most 100 times num_records" : "be at most num_records", batch.batch_size);
 }
 
 // What a batch leaks that has the record with probability `rate`.
@@ -111,11 +111,11 @@ inline PairPointer without_replacement(const Steps& steps, const Batch& batch, b
     }
     PairPointer pair = closed_form(steps, end);
     if (!pair) pair = std::make_shared<Discrete>(merge_discrete(steps, Direction::remove, end, merge), steps);
-    if (batch.batch_size == batch.dataset_size) {
+    if (batch.batch_size == batch.num_records) {
         if (!replace) throw std::invalid_argument("a batch of all records does not exist where one is missing");
         return pair;
     }
-    return pair->leaks() ? drawn(pair, batch.batch_size / batch.dataset_size, replace, end) : nothing();
+    return pair->leaks() ? drawn(pair, batch.batch_size / batch.num_records, replace, end) : nothing();
 }
 
 // Noise whose sum for several copies of the record is known: Gaussian or Laplace.
@@ -129,12 +129,12 @@ inline PairPointer with_replacement(const Steps& steps, const Batch& batch, bool
     const double shift = gaussian ? pair->gaussian_noise().shift : laplace->shift();
     require(shift >= least_shift && shift <= largest_shift, "2/noise_multiplier",
             "lie in [1e-50, 1e+50] with replacement", shift);
-    if (batch.dataset_size == 1.0) {  // drawn every time
+    if (batch.num_records == 1.0) {  // drawn every time
         if (!replace) throw std::invalid_argument("there is nothing to draw from where the record is missing");
         if (gaussian) return Gaussian::of_shift(shift * batch.batch_size);
         return Laplace::of_shift(shift * batch.batch_size);
     }
-    const Copies copies = drawn_copies(batch.batch_size, batch.dataset_size, end);
+    const Copies copies = drawn_copies(batch.batch_size, batch.num_records, end);
     WeightedShifts mixture{copies.numbers, copies.shares};
     for (double& moved : mixture.shifts) moved *= shift;
     if (gaussian && (!replace || end == End::lower))

@@ -741,21 +741,21 @@ using IntegerNoisePointer = std::shared_ptr<const IntegerNoise>;
 
 inline IntegerNoisePointer discrete_gaussian_noise(double sigma) {
     const FloatingEnvironment environment;
-    require(sigma >= 1e-3 && sigma <= 1e5, "sigma", "lie in [0.001, 100000]", sigma);
+    require(sigma >= 1e-3 && sigma <= 1e5, "noise_std", "lie in [0.001, 100000]", sigma);
     return std::make_shared<DiscreteGaussianNoise>(sigma);
 }
 
 // What secure aggregation shows of the noise of several clients.
 inline IntegerNoisePointer sum_of_discrete_gaussian_noise(double sigma, double clients) {
     const FloatingEnvironment environment;
-    require(sigma >= 1e-3 && sigma <= 1e5, "sigma", "lie in [0.001, 100000]", sigma);
-    require(count(clients), "clients", "be an integer in [1, 2^53]", clients);
+    require(sigma >= 1e-3 && sigma <= 1e5, "noise_std", "lie in [0.001, 100000]", sigma);
+    require(count(clients), "num_clients", "be an integer in [1, 2^53]", clients);
     return std::make_shared<SumOfDiscreteGaussians>(sigma, clients);
 }
 
 inline IntegerNoisePointer skellam_noise(double variance) {
     const FloatingEnvironment environment;
-    require(variance >= 1e-6 && variance <= 1e12, "variance", "lie in [1e-6, 1e12]", variance);
+    require(variance >= 1e-6 && variance <= 1e12, "noise_variance", "lie in [1e-6, 1e12]", variance);
     return std::make_shared<SkellamNoise>(variance);
 }
 

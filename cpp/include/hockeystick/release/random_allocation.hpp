@@ -109,7 +109,7 @@ inline PairPointer allocated(const Selection& s, End end, const std::atomic<bool
 inline PairPointer allocate_now(const Selection& s, End end) { return allocated(s, end); }
 
 inline void require_epoch(const Allocation& epoch) {
-    require(count(epoch.num_steps) && epoch.num_steps <= 1e6, "num_steps", "be an integer in [1, 1000000]",
+    require(count(epoch.num_steps) && epoch.num_steps <= 1e6, "steps", "be an integer in [1, 1000000]",
             epoch.num_steps);
     require(count(epoch.num_selected) && epoch.num_selected <= epoch.num_steps, "num_selected",
             "be an integer in [1, num_steps]", epoch.num_selected);

@@ -3,7 +3,7 @@
 //
 // Two pairs dominate (docs/accounting/sampling.md, Truncated samples), and each is the closer one
 // for some parameters: with the label of a last place, or with that of a displaced record. Both
-// hold for every data set of at most `dataset_size` records, and upper bounds of their
+// hold for every data set of at most `num_records` records, and upper bounds of their
 // probabilities will do, because they leak more where these are larger. They need not be attained.
 //
 // The lower end is attained by a data set whose other records contribute nothing. There the record
@@ -20,11 +20,11 @@ inline namespace HOCKEYSTICK_ISA {
 using namespace mechanism;
 
 struct TruncatedSample {
-    double dataset_size, sampling_rate, max_batch_size;
+    double num_records, sampling_rate, max_batch_size;
 };
 
 inline void require_truncated_sample(const TruncatedSample& sample) {
-    require(count(sample.dataset_size), "dataset_size", "be an integer in [1, 2^53]", sample.dataset_size);
+    require(count(sample.num_records), "num_records", "be an integer in [1, 2^53]", sample.num_records);
     require_probability("sampling_rate", sample.sampling_rate);
     require(count(sample.max_batch_size), "max_batch_size", "be an integer in [1, 2^53]", sample.max_batch_size);
 }
@@ -49,12 +49,12 @@ inline PairPointer swapped(double shift, double rate, Change change, End end) {
 // that their sample leaves one place in the batch. It is largest where their mean number (B - 1)/q
 // is. `excess` is the chance of more than B among n records in the sample over that of B.
 inline Truncation with_last_place(const TruncatedSample& sample) {
-    const double rate = sample.sampling_rate, taken = sample.max_batch_size - 1.0, others = sample.dataset_size - 1.0;
+    const double rate = sample.sampling_rate, taken = sample.max_batch_size - 1.0, others = sample.num_records - 1.0;
     const double likeliest = std::floor(taken / rate);
     double log_last = -infinity;
     for (const double number : {likeliest - 1.0, likeliest, likeliest + 1.0})
         log_last = max(log_last, log_binomial_upper(max(min(number, others), taken), taken, rate));
-    const double excess = std::exp(log_binomial_excess(sample.dataset_size, rate, sample.max_batch_size)) * up;
+    const double excess = std::exp(log_binomial_excess(sample.num_records, rate, sample.max_batch_size)) * up;
     return {max(std::exp(log_last) * up, least_probability), excess, 0.0};
 }
 
@@ -100,11 +100,11 @@ inline PairPointer truncated_poisson_sampled(double noise_multiplier, const Trun
     require_noise_multiplier(noise_multiplier);
     require_truncated_sample(sample);
     const double shift = 1.0 / noise_multiplier, rate = sample.sampling_rate;
-    if (end == End::lower && sample.max_batch_size < sample.dataset_size) {
-        const double kept = binomial_mean_below(sample.dataset_size, rate, sample.max_batch_size);
-        return plain(shift, kept / sample.dataset_size * down, change, end);
+    if (end == End::lower && sample.max_batch_size < sample.num_records) {
+        const double kept = binomial_mean_below(sample.num_records, rate, sample.max_batch_size);
+        return plain(shift, kept / sample.num_records * down, change, end);
     }
-    const double displaced = binomial_upper_tail(sample.dataset_size - 1.0, rate, sample.max_batch_size);
+    const double displaced = binomial_upper_tail(sample.num_records - 1.0, rate, sample.max_batch_size);
     if (displaced == 0.0) return plain(shift, rate, change, end);
     if (rate == 1.0) return swapped(shift, rate, change, end);
     return truncated(shift, sample, displaced, change);
