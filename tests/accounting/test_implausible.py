@@ -47,7 +47,7 @@ MISTAKES = {
         r"steps = 15 .* 234\.375; were epochs",
     ),
     "epochs as steps, noise": (lambda: hs.dpsgd_noise_multiplier(BATCH / RECORDS, 15, 1.0, 1e-5), "were epochs"),
-    "delta as eps": (lambda: ONE_STEP.delta(1e-5), "eps = 1e-05 is asked for its delta"),
+    "delta as eps": (lambda: ONE_STEP.delta(1e-5), "epsilon = 1e-05 is asked for its delta"),
     "delta as eps, bracket": (lambda: ONE_STEP.delta_bracket(1e-5), "ask epsilon, not delta"),
     "delta as eps, function": (lambda: hs.dpsgd_delta(1.0, 0.01, 1000, 1e-5), "ask epsilon, not delta"),
     "noise of the sum": (lambda: hs.dpsgd_parameters(**TRAINING, noise_on="mean"), r"multiplier of 281\.6, above 50"),

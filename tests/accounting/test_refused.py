@@ -93,14 +93,14 @@ hs.Accountant("remove") -> adjacency must be one of
 hs.Accountant(engine="fast") -> engine must be one of
 a.compose(1.0) -> TypeError: mechanism must be one of
 a.compose(a) -> TypeError: mechanism must be one of
-a.compose(GAUSSIAN, 0) -> count must be an integer in
+a.compose(GAUSSIAN, -1) -> count must be an integer in
 a.compose(GAUSSIAN, -3) -> count must be an integer in
 a.compose(GAUSSIAN, 10.5) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, 0.5) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, math.inf) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, math.nan) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, 2.0**60) -> count must be an integer
-a.compose(GAUSSIAN, 0.0) -> count must be an integer
+a.compose(GAUSSIAN, -1.0) -> count must be an integer
 a.compose(GAUSSIAN, True) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, 2**53) -> count must be an integer in
 a.compose(hs.RandomizedResponse(0.5, 2)) -> not supported under adjacency

@@ -28,7 +28,7 @@ prv.PRVAccountant(object()).compute_epsilon(1e-5, None) -> TypeError: prvs must 
 prv.PRVAccountant(named("GaussianMechanism", mu=1.0, sensitivity=2.0)).compute_epsilon(1e-5, None)
     -> TypeError: prvs must be
 prv.PRVAccountant([STEP]).compute_epsilon(1e-5, [1, 2]) -> must have 1 counts, not 2
-prv.PRVAccountant([STEP]).compute_epsilon(1e-5, [0]) -> count must be an integer
+prv.PRVAccountant([STEP]).compute_epsilon(1e-5, [-1]) -> count must be an integer
 prv.PRVAccountant(named("GaussianMechanism", mu=-1.0)).compute_epsilon(1e-5, None) -> noise_multiplier must be positive
 riskcal.get_bayes_risk(hs.Accountant(), 1.5) -> prior must lie in
 riskcal.find_noise_multiplier_for_advantage(1.1, 0.01, 10) -> advantage must

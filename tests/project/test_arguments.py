@@ -18,3 +18,39 @@ ROOMS = [hs, *filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__
 def test_every_number_is_checked(room, function, argument):
     """Text, NaN, and what is outside of the domain that the docstring states: refused with the argument's name."""
     refused_calls.check_argument(room, function, argument)
+
+
+def public():
+    """Yield name and signature of all public functions, classes and methods."""
+    for room in (hs, *filter(inspect.ismodule, (getattr(hs, name) for name in dir(hs)))):
+        for name in getattr(room, "__all__", ()):
+            found = getattr(room, name)
+            members = vars(found).items() if inspect.isclass(found) else ()
+            for call in (found, *(getattr(found, member) for member, _ in members if not member.startswith("_"))):
+                if inspect.isroutine(call) or (inspect.isclass(call) and not issubclass(call, Exception)):
+                    yield f"{room.__name__}.{call.__qualname__}", inspect.signature(call)
+
+
+# docs/project/stability.md has the words that took their places.
+GONE = {"eps", "dataset_size", "sigma", "parameter", "noise_parameter", "threshold_noise", "query_noise", "num_steps"}
+WHO = {"clients", "records", "silos", "users"}  # which ones, never how many
+
+
+def test_a_quantity_has_one_name():
+    """No public call takes a word that another one stands for, and what says who takes part is no number."""
+    calls = dict(public())
+    assert len(calls) > 500
+    for name, signature in calls.items():
+        assert not GONE & signature.parameters.keys(), name
+        for word in WHO & signature.parameters.keys():
+            assert signature.parameters[word].annotation not in {"int", "float", "ArrayLike", int, float}, name
+
+
+def test_what_is_asked_stands_first_or_last():
+    """Functions of few settings take epsilon or delta last, those of many by position and the settings by keyword."""
+    for name, signature in public():
+        asked = "epsilon" if name.endswith("_delta") else "delta" if name.endswith("_epsilon") else None
+        if asked in signature.parameters:
+            places = [one for one in signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+            assert asked in {places[0].name, places[-1].name}, name
+            assert len(places) <= 4, name

@@ -305,8 +305,12 @@ REFUSED = f"""
 {EPSILON} --steps 9 --sampling-rate a/b -> argument --sampling-rate: must lie in [0, 1], not a/b
 epsilon --steps 1 --delta 1e-5 -> the following arguments are required: --noise-multiplier; see hockeystick epsilon --help
 sweep best out -> one of the arguments --maximise --minimise is required
-{EPSILON} --steps 1 --epsilon 1 -> unrecognized arguments: --epsilon 1
-{EPSILON} --st 10 -> unrecognized arguments: --st 10
+{EPSILON} --steps 1 --epsilon 1 -> no option --epsilon
+{EPSILON} --steps 1 --noise_multiplier 1 -> no option --noise_multiplier; did you mean --noise-multiplier?
+{EPSILON} --steps 1 --sample-rate=.1 -> no option --sample-rate; did you mean --sampling-rate?
+epsilon --sigma 1 --steps 1 --delta .1 -> no option --sigma; did you mean --noise-multiplier?
+statement --records 9 -> no option --records; did you mean --num-records?
+{EPSILON} --st 10 -> no option --st
 {EPSILON} --num-records 100 --batch-size 101 --epochs 1 -> --batch-size: must be at most the number of records (100), not 101
 {EPSILON} --num-records 100 --epochs 1 -> --batch-size: required
 {EPSILON} --batch-size 10 --epochs 1 -> --num-records: required

@@ -39,7 +39,7 @@ steps = [500, 1000, 2000]
 """
 
 
-PLAN = '[outputs]\ndelta = "theta"\n[axes]\neps = [0.0, 1.0, 2.0]\nr = [0.5, 1.0]\n'
+PLAN = '[outputs]\ndelta = "theta"\n[axes]\nepsilon = [0.0, 1.0, 2.0]\nr = [0.5, 1.0]\n'
 
 
 @pytest.fixture(scope="module")

@@ -86,12 +86,12 @@ def calls(register: Callable[[Callable[..., Any]], None]) -> list[int]:
     """Register `testing.gdp`, which is `gdp_delta`, and return a list that grows by the cells of each call."""
     made: list[int] = []
 
-    def gdp(mu: Any, eps: Any, *, num_threads: Any = None, on_error: Any = "raise") -> Any:
-        made.append(np.broadcast(mu, eps).size)
-        if np.ndim(eps) == 0 and eps == 7.0:
+    def gdp(mu: Any, epsilon: Any, *, num_threads: Any = None, on_error: Any = "raise") -> Any:
+        made.append(np.broadcast(mu, epsilon).size)
+        if np.ndim(epsilon) == 0 and epsilon == 7.0:
             message = "epsilon must not be 7"
             raise ValueError(message)
-        return hs.gdp_delta(mu, eps, num_threads=num_threads, on_error=on_error)
+        return hs.gdp_delta(mu, epsilon, num_threads=num_threads, on_error=on_error)
 
     register(gdp)
     return made

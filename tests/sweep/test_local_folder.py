@@ -29,7 +29,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 # 400 parts: enough for a run to be caught between any two of them.
 LONG: dict[str, Any] = {
     "shard_rows": 250,
-    "outputs": {"delta": "theta", "epsilon": {"function": "gaussian_epsilon", "arguments": {"delta": 1e-5}}},
+    "outputs": {"delta": "theta", "spent": {"function": "gaussian_epsilon", "arguments": {"delta": 1e-5}}},
     "axes": {"epsilon": {"linspace": [0.0, 8.0], "num": 250}, "r": {"logspace": [1e-3, 10.0], "num": 400}},
 }
 

@@ -55,7 +55,7 @@ def test_job_array(tmp_path: Path) -> None:
     (tmp_path / "sweep.sh").write_text(script)
     (tmp_path / "hockeystick").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hockeystick "$@"\n')
     (tmp_path / "hockeystick").chmod(0o755)
-    plan = 'shard_rows = 2\n[outputs]\ndelta = "theta"\n[axes]\neps = [0.0, 1.0, 2.0]\nr = [-1.0, 0.5, 1.5]\n'
+    plan = 'shard_rows = 2\n[outputs]\ndelta = "theta"\n[axes]\nepsilon = [0.0, 1.0, 2.0]\nr = [-1.0, 0.5, 1.5]\n'
     (tmp_path / "plan.toml").write_text(plan)
     for job in (2, 1, 2, 3):
         array = {"SLURM_CPUS_PER_TASK": "1", "SLURM_ARRAY_TASK_ID": str(job)}

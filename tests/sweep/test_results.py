@@ -315,7 +315,7 @@ def test_what_is_no_condition(thetas: Path, text: str, message: str | None) -> N
     [
         ({}, ValueError, "one of maximise and minimise must be given, not neither"),
         ({"maximise": "epsilon", "minimise": "epsilon"}, ValueError, "must be given, not both"),
-        ({"maximise": "epsilon"}, ValueError, "maximise must name columns of the table, not 'epsilon'; did you mean"),
+        ({"maximise": "epsilom"}, ValueError, "maximise must name columns of the table, not 'epsilom'; did you mean"),
         ({"minimise": "error"}, ValueError, "minimise must name a column of numbers, not error"),
         ({"where": 3, "minimise": "epsilon"}, TypeError, "where must be a text"),
     ],

@@ -112,7 +112,7 @@ def test_fixed_and_own_arguments(tmp_path: Path) -> None:
 
 def test_mapping_and_file_agree(tmp_path: Path) -> None:
     """A mapping is a plan as good as a file, and both leave the same bytes, whatever the number of threads."""
-    text = '[outputs]\ndelta = "theta"\n[axes]\neps = [0, 1]\nr = [1.5, 2.5]\n'
+    text = '[outputs]\ndelta = "theta"\n[axes]\nepsilon = [0, 1]\nr = [1.5, 2.5]\n'
     (tmp_path / "plan.toml").write_text(text)
     run(tmp_path / "plan.toml", tmp_path / "file", num_threads=2)
     run(

@@ -186,10 +186,8 @@ class Accountant(Steps):
         adjacency, engine, steps = load(state)
         accountant = cls(adjacency, engine)
         for what, count in steps:
-            if isinstance(what, tuple):
-                accountant._change(Record.plus_block, *accountant._checked_item(what, count))
-            else:
-                accountant.compose(what, count)
+            more = Record.plus_block if isinstance(what, tuple) else Record.plus
+            accountant._change(more, *accountant._checked_item(what, count))
         return accountant
 
     def _checked_item(self, what: Mechanism | Block, count: int) -> Any:

@@ -240,7 +240,7 @@ def dpsgd_steps(
     --------
     >>> import hockeystick as hs
     >>> print(hs.dpsgd_steps(20.0, 1.0, 1.0, 1e-5))
-    28.0
+    28
     """
     grid = Checks(num_threads, on_error)
     noise_multiplier = grid.positive_or_infinite("noise_multiplier", noise_multiplier)

@@ -134,8 +134,8 @@ class Spending(Steps):
         """Spend what a state says was spent."""
         self.spend(mechanism, count)
 
-    def _checked(self, mechanism: Mechanism, count: int) -> int:
-        count = super()._checked(mechanism, count)
+    def _checked(self, mechanism: Mechanism, count: int, least: int = 1) -> int:
+        count = super()._checked(mechanism, count, least)
         self._cost(mechanism)  # refuses here rather than at a later call
         return count
 

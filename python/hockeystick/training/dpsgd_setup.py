@@ -397,7 +397,7 @@ def privacy_statement(
     >>> print(hs.privacy_statement(**training, delta=1e-5).split("\n\n")[1])
     The trained model is (ε, δ)-differentially private with ε = 1.136 at δ = 1e-05, with
     respect to adding or removing one record, if each record is in each batch with
-    probability batch size/num_records, independently of all else (Poisson).
+    probability batch size/records, independently of all else (Poisson).
     """
     num_records = count_scalar("num_records", num_records)
     drop_last = boolean_scalar("drop_last", drop_last)
