@@ -96,14 +96,14 @@ export interface Hockeystick {
 
     gaussian(noiseMultiplier: number): Mechanism;
     laplace(noiseMultiplier: number): Mechanism;
-    discreteGaussian(sigma: number, sensitivity?: number): Mechanism;
-    discreteLaplace(parameter: number, sensitivity?: number): Mechanism;
+    discreteGaussian(noiseStd: number, sensitivity?: number): Mechanism;
+    discreteLaplace(inverseScale: number, sensitivity?: number): Mechanism;
     exponentialMechanism(epsilon: number): Mechanism;
     approximateDp(epsilon: number, delta: number): Mechanism;
-    randomizedResponse(noiseParameter: number, numBuckets: number): Mechanism;
+    randomizedResponse(noiseProbability: number, numBuckets: number): Mechanism;
     poissonSampled(mechanism: Mechanism, samplingRate: number): Mechanism;
-    fixedSizeSampled(mechanism: Mechanism, datasetSize: number, batchSize: number, replacement?: boolean): Mechanism;
-    randomAllocation(noiseMultiplier: number, numSteps: number, numSelected?: number): Mechanism;
+    fixedSizeSampled(mechanism: Mechanism, numRecords: number, batchSize: number, replacement?: boolean): Mechanism;
+    randomAllocation(noiseMultiplier: number, steps: number, numSelected?: number): Mechanism;
 
     /** Upper bounds for the last model of a federation, up to a relative rounding of 1e-12: mu of Gaussian DP, epsilon, delta. */
     fedavgGdp(federation: Federation): number;

@@ -62,15 +62,15 @@ export const mechanisms = {
         mechanism(`Gaussian(${text(noise)})`, ({ api }, out) => api.hs_mechanism_gaussian(noise, out)),
     /** @param {number} noise */
     laplace: (noise) => mechanism(`Laplace(${text(noise)})`, ({ api }, out) => api.hs_mechanism_laplace(noise, out)),
-    /** @param {number} sigma @param {number} sensitivity */
-    discreteGaussian: (sigma, sensitivity = 1) =>
-        mechanism(`DiscreteGaussian(${text(sigma)}, ${text(sensitivity)})`, ({ api }, out) =>
-            api.hs_mechanism_discrete_gaussian(sigma, sensitivity, out),
+    /** @param {number} noiseStd @param {number} sensitivity */
+    discreteGaussian: (noiseStd, sensitivity = 1) =>
+        mechanism(`DiscreteGaussian(${text(noiseStd)}, ${text(sensitivity)})`, ({ api }, out) =>
+            api.hs_mechanism_discrete_gaussian(noiseStd, sensitivity, out),
         ),
-    /** @param {number} parameter @param {number} sensitivity */
-    discreteLaplace: (parameter, sensitivity = 1) =>
-        mechanism(`DiscreteLaplace(${text(parameter)}, ${text(sensitivity)})`, ({ api }, out) =>
-            api.hs_mechanism_discrete_laplace(parameter, sensitivity, out),
+    /** @param {number} inverseScale @param {number} sensitivity */
+    discreteLaplace: (inverseScale, sensitivity = 1) =>
+        mechanism(`DiscreteLaplace(${text(inverseScale)}, ${text(sensitivity)})`, ({ api }, out) =>
+            api.hs_mechanism_discrete_laplace(inverseScale, sensitivity, out),
         ),
     /** @param {number} epsilon */
     exponentialMechanism: (epsilon) =>

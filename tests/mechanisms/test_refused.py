@@ -193,8 +193,8 @@ GaussianAboveThreshold(1.0, 1e-3, 5) -> query_noise_multiplier must lie in \[0.0
 OptimalPartitions(1.0, 0.1, 10**7) -> partitions must be at most
 ThresholdedPartitions(3.0, 1.0) -> TypeError: mechanism must be Laplace or Gaussian
 ThresholdedPartitions(Laplace(1.0), inf) -> threshold must lie in
-OptimalPartitions(1.0, 0.1).keep_probability(-1) -> users must be an integer
-OptimalPartitions(1.0, 0.1).keep_probability(1.5) -> TypeError: users must be an integer
+OptimalPartitions(1.0, 0.1).keep_probability(-1) -> num_users must be an integer
+OptimalPartitions(1.0, 0.1).keep_probability(1.5) -> TypeError: num_users must be an integer
 replaced(OptimalPartitions(1.0, 0.1)) -> adjacency='replace'
 votes_renyi([3.0], 1.0, [2.0]) -> votes must be of shape
 votes_renyi([3.0, -1.0], 1.0, [2.0]) -> votes\[1\] must

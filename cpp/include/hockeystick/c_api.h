@@ -117,8 +117,8 @@ HS_API void hs_mechanism_free(hs_mechanism* mechanism);
 HS_API hs_status hs_mechanism_gaussian(double noise_multiplier, hs_mechanism** out);
 HS_API hs_status hs_mechanism_laplace(double noise_multiplier, hs_mechanism** out);
 /* Noise on integers. The sensitivity is that of adding or removing a record, a whole number. */
-HS_API hs_status hs_mechanism_discrete_gaussian(double sigma, double sensitivity, hs_mechanism** out);
-HS_API hs_status hs_mechanism_discrete_laplace(double parameter, double sensitivity, hs_mechanism** out);
+HS_API hs_status hs_mechanism_discrete_gaussian(double noise_std, double sensitivity, hs_mechanism** out);
+HS_API hs_status hs_mechanism_discrete_laplace(double inverse_scale, double sensitivity, hs_mechanism** out);
 /* Gaussian noise on a sum that a record moves by one of n distances at random, noise and distances in one unit. Under
  * HS_ADD_OR_REMOVE only. */
 HS_API hs_status hs_mechanism_gaussian_mixture(double noise_multiplier, const double* sensitivities,
@@ -162,11 +162,11 @@ HS_API hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double 
 HS_API hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double num_records,
                                                            double sampling_rate, double max_batch_size,
                                                            hs_mechanism** out);
-/* Run at each of num_steps steps, of which a record takes part in num_selected: one count is all the steps. */
-HS_API hs_status hs_mechanism_allocated(const hs_mechanism* mechanism, double num_steps, double num_selected,
+/* Run at each of so many steps, of which a record takes part in num_selected: one count is all the steps. */
+HS_API hs_status hs_mechanism_allocated(const hs_mechanism* mechanism, double steps, double num_selected,
                                         hs_mechanism** out);
 /* The same of Gaussian noise. */
-HS_API hs_status hs_mechanism_random_allocation(double noise_multiplier, double num_steps, double num_selected,
+HS_API hs_status hs_mechanism_random_allocation(double noise_multiplier, double steps, double num_selected,
                                                 hs_mechanism** out);
 
 /* An accountant: mechanisms as in Python, each `count` times, a whole number in [1, 2^53]. */
@@ -187,10 +187,10 @@ HS_API hs_status hs_accountant_fixed_size_gaussian(hs_accountant* accountant, do
 HS_API hs_status hs_accountant_fixed_size_laplace(hs_accountant* accountant, double noise_multiplier,
                                                   double num_records, double batch_size, double count);
 /* Noise on integers; query_sensitivity is that of adding or removing a record, a whole number. */
-HS_API hs_status hs_accountant_discrete_gaussian(hs_accountant* accountant, double sigma, double query_sensitivity,
+HS_API hs_status hs_accountant_discrete_gaussian(hs_accountant* accountant, double noise_std, double query_sensitivity,
                                                  double count);
-HS_API hs_status hs_accountant_discrete_laplace(hs_accountant* accountant, double parameter, double query_sensitivity,
-                                                double count);
+HS_API hs_status hs_accountant_discrete_laplace(hs_accountant* accountant, double inverse_scale,
+                                                double query_sensitivity, double count);
 /* Under HS_REPLACE only. */
 HS_API hs_status hs_accountant_randomized_response(hs_accountant* accountant, double noise_probability,
                                                    double num_buckets, double count);

@@ -40,12 +40,12 @@ class _Partitions(ProfiledMechanism):
                 "a user is added to the groups or removed; one who is replaced is both, so twice the partitions",
             )
 
-    def keep_probability(self, users: int) -> float:
+    def keep_probability(self, num_users: int) -> float:
         """Return the probability that a group of so many users is shown.
 
         Parameters
         ----------
-        users : int
+        num_users : int
             Non-negative.
 
         Returns
@@ -56,11 +56,11 @@ class _Partitions(ProfiledMechanism):
         Raises
         ------
         ValueError
-            If `users` is negative.
+            If `num_users` is negative.
         TypeError
             If it is no integer.
         """
-        return self._keep_probability(count_scalar("users", users, 0))
+        return self._keep_probability(count_scalar("num_users", num_users, 0))
 
     def _keep_probability(self, users: int) -> float:
         raise NotImplementedError
