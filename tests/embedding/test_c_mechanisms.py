@@ -197,7 +197,7 @@ def test_ledger_of_many(library):
     for adjacency in ADJACENCIES:
         steps = [(mechanism, k + 1) for k, mechanism in enumerate(EXAMPLES) if composable(mechanism, adjacency)]
         assert len(steps) > 10
-        assert library.brackets(steps, adjacency, 50.0, 1e-3) == by_python(steps, adjacency, 50.0, 1e-3)
+        assert library.brackets(steps, adjacency, 50.0, 1e-4) == by_python(steps, adjacency, 50.0, 1e-4)
 
 
 NAMES = {"hs": hs, "math": math, "ctypes": ctypes, "GAUSSIAN": GAUSSIAN}
