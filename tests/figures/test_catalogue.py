@@ -28,9 +28,10 @@ def test_names_are_the_papers() -> None:
     assert {f"004/table-{n}" for n in (1, 3, 4, 6, 7)} <= set(NAMES)
 
 
-def test_command_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a name, each has its line, with the paper, the seconds, what it shows, and what stands in for its data."""
-    assert main(["figures"]) == 0
+@pytest.mark.parametrize("names", [[], ["list"]], ids=str)
+def test_command_lists_all(capsys: pytest.CaptureFixture[str], names: list[str]) -> None:
+    """Without a name of one, each has its line, with the paper, the seconds, what it shows, and what stands in for its data."""
+    assert main(["figures", *names]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == NAMES
     for line, entry in zip(lines, figures.catalogue(), strict=True):

@@ -36,7 +36,8 @@ BAD_PLANS = [
     ({"outputs": None}, r"outputs must have at least one entry"),
     ({"outputs": {"r": "theta"}}, r"r must be used once"),  # an output named like an axis
     ({"axes": None}, r"axes must have at least one entry"),
-    ({"axes": {"epsilon": [0.0]}}, r"outputs.delta = theta needs r"),  # a required argument is missing
+    ({"axes": {"epsilon": [0.0]}}, r"outputs.delta = theta needs r;"),  # a required argument is missing
+    ({"axes": {"x": [0.0]}}, r"outputs.delta = theta needs epsilon, r; in axes, zip, fixed or its own arguments"),
     ({"axes": {**AXES, "sigma": [1.0]}}, r"axes.sigma is not an argument of any output; they take epsilon, r"),
     ({"fixed": {"sigma": 1.0}}, r"fixed.sigma is not an argument of any output"),
     ({"fixed": {"r": 1.0}}, r"r must be used once"),

@@ -250,7 +250,7 @@ def test_learnt_clip_norms(tmp_path: Path) -> None:
         ({"data": ["wine"], "clients": ["Poisson"]}, r"cell 0 \(.*\): clients = 'Poisson' needs client_rate"),
         ({"data": ["iris"]}, r"axes.data must be one of synthetic, digits, .*, not 'iris'"),
         ({"num_features": None}, r"cell 0 .*: data = 'synthetic' needs num_features"),
-        ({"seed": None}, r"outputs.loss = training.loss needs seed, in axes"),
+        ({"seed": None}, r"outputs.loss = training.loss needs seed; in axes"),
     ],
 )
 def test_refused_before_the_first_cell(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -13,7 +13,7 @@ def run(chosen: argparse.Namespace) -> None:
     """List the figures, or compute some."""
     from hockeystick.figures import catalogue, find, write  # noqa: PLC0415 - imports are paid for by this command only
 
-    if not chosen.names:
+    if chosen.names in ([], ["list"]):
         arguments.refuse(chosen, ("out", "runs"), "not allowed without names, which say what is computed")
         _list()
         return

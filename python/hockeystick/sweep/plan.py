@@ -236,10 +236,9 @@ def _check_output(output: Output, shared: Container[str]) -> None:
         require(name in function.parameters, f"{key} is not an argument of {function.name}, which takes {others}")
         require(name not in shared, f"{key} must be given once, not also in fixed, axes or zip")
         _check_kind(key, name, np.array([value]), function)
-    for name in function.required:
-        needs_it = f"outputs.{output.column} = {function.name} needs {name}"
-        given = name in shared or name in output.arguments
-        require(given, f"{needs_it}, in axes, zip, fixed or its own arguments")
+    missing = ", ".join(name for name in function.required if name not in shared and name not in output.arguments)
+    needs_it = f"outputs.{output.column} = {function.name} needs {missing}"
+    require(not missing, f"{needs_it}; in axes, zip, fixed or its own arguments")
 
 
 def _check_kind(key: str, name: str, values: Values, function: Function) -> None:
