@@ -71,7 +71,7 @@ export function pythonLine(values, training, epsilon) {
       return `hs.last_iterate.pnsgd_gaussian(${pythonFloat(epsilon)}, ${keywords(values, LAST_ITERATE)})`;
     case "shuffled": {
       const settings = `noise_multiplier=${pythonFloat(values.noise_multiplier)}, num_batches=${training.numBatches}`;
-      return `hs.shuffled_batches_epsilon(${delta}, ${settings}, epochs=${passesOf(training)})`;
+      return `hs.shuffled_batches_epsilon_bracket(${delta}, ${settings}, epochs=${passesOf(training)})`;
     }
     default: {
       const named = mechanismText(values, training).replace(/\b(?=[A-Z]\w+\()/g, "hs.");

@@ -52,7 +52,7 @@ def measure(clients: int, folder: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, default=1_000_000)
+    parser.add_argument("--num-clients", type=int, default=1_000_000)
     with tempfile.TemporaryDirectory() as folder:
-        for line in measure(parser.parse_args().clients, folder):
+        for line in measure(parser.parse_args().num_clients, folder):
             sys.stdout.write(line + "\n")

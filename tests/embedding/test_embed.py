@@ -66,7 +66,7 @@ def check_output(folder):
         check_bracket(f"{lower} {upper}", training.epsilon_bracket(1e-5))
         check_bracket(" ".join(of_delta), training.delta_bracket(2.0))
     assert float(kernel) == theta
-    shuffled = hs.shuffled_batches_epsilon(1e-5, noise_multiplier=1.1, num_batches=100, epochs=10)
+    shuffled = hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.1, num_batches=100, epochs=10)
     assert tuple(map(float, epochs.split())) == pytest.approx(shuffled[:2], rel=1e-9)
     assert message == "noise_multiplier must be positive and finite, not -1"
 
