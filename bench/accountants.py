@@ -188,7 +188,7 @@ class OpacusPRV(Accountant):
         from opacus.accountants.analysis import gdp
 
         sigma, eps = pairs()
-        return np.asarray(gdp.delta_eps_mu(epsilon=eps, mu=(1 + nudge) / sigma))
+        return np.asarray(gdp.delta_eps_mu(eps=eps, mu=(1 + nudge) / sigma))
 
     @staticmethod
     def epsilon(case: Case, nudge: float) -> float:

@@ -781,7 +781,7 @@ def discrete_gaussian(spec: Spec, rate: Fraction) -> Release:
 
 
 def discrete_laplace(spec: Spec, rate: Fraction) -> Release:
-    """Masses of the noise moved by s, and at 0, where the losses are parameter (2k - s), k = 0 ... s."""
+    """Masses of the noise moved by s, and at 0, where the losses are a (2k - s), k = 0 ... s."""
     a, s = ball(spec.number("inverse_scale", 1e-6, 300)), spec.whole("sensitivity", 1e4) * (1 + spec.replaced)
     edge, inner = 1 / (1 + (-a).exp()), (1 - (-a).exp()) / (1 + (-a).exp())
     moved = [edge * (-a * s).exp(), *(inner * (-a * (s - k)).exp() for k in range(1, s)), edge]

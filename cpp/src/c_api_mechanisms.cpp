@@ -83,7 +83,8 @@ Mechanism discrete_gaussian(double sigma, double sensitivity) {
 Mechanism discrete_laplace(double parameter, double sensitivity) {
     require(hs::numeric::positive(parameter), "inverse_scale", "be positive and finite", parameter);
     require_sensitivity(sensitivity, 1e4, "be an integer in [1, 10000]");
-    require(parameter * sensitivity <= 300.0, "parameter times sensitivity", "be at most 300", parameter * sensitivity);
+    require(parameter * sensitivity <= 300.0, "inverse_scale times sensitivity", "be at most 300",
+            parameter * sensitivity);
     return {"discrete_laplace", [=](bool replace, End) {
                 return once(hs::mechanism::discrete_laplace(parameter, sensitivity * sensitivity_of(replace)));
             }};

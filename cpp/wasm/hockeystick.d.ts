@@ -76,7 +76,7 @@ export interface Iteration {
     diameter: number;
 }
 
-/** DP-SGD whose epochs are shuffled and cut into batches; see hockeystick.shuffled_batches_epsilon in Python. */
+/** DP-SGD whose epochs are shuffled and cut into batches; see hockeystick.shuffled_batches_epsilon_bracket in Python. */
 export interface ShuffledTraining {
     noiseMultiplier: number;
     numBatches: number;

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MARK = "<!-- support table -->"
 STEPS, DELTA = 10, 1e-4
+WRAPPERS = (mechanisms.PrivateSelection, mechanisms.Dominating)
 ADJACENCIES = {"add_or_remove": dp.NeighboringRelation.ADD_OR_REMOVE_ONE, "replace": dp.NeighboringRelation.REPLACE_ONE}
 
 # dp_accounting's event for a mechanism, where it has one.
@@ -70,10 +71,9 @@ def event(mechanism: mechanisms.Mechanism) -> dp.DpEvent:
 def examples() -> Iterator[mechanisms.Mechanism]:
     """Yield an instance of every mechanism, and those that sample with each mechanism that they accept."""
     found = [example(kind) for room in (mechanisms, selection) for kind in vars(room).values() if _is_mechanism(kind)]
-    plain = [instance for instance in found if not hasattr(instance, "mechanism")]
+    plain = [instance for instance in found if not isinstance(instance, (*SAMPLERS, *WRAPPERS))]
     yield from plain
-    wrappers = (mechanisms.PrivateSelection, mechanisms.Dominating)
-    yield from (instance for instance in found if isinstance(instance, wrappers))
+    yield from (instance for instance in found if isinstance(instance, WRAPPERS))
     for instance in found:
         if isinstance(instance, SAMPLERS):
             yield from (accepted for inner in plain if (accepted := _running(instance, inner)))
@@ -107,8 +107,8 @@ def example(kind: type[mechanisms.Mechanism]) -> mechanisms.Mechanism:
 
 def name_of(mechanism: mechanisms.Mechanism) -> str:
     """Return the classes of a mechanism and of the one that it runs."""
-    inner = getattr(mechanism, "mechanism", None)
-    return type(mechanism).__name__ + (f"({name_of(inner)})" if inner else "")
+    inner = f"({name_of(mechanism.mechanism)})" if isinstance(mechanism, (*SAMPLERS, *WRAPPERS)) else ""
+    return type(mechanism).__name__ + inner
 
 
 def _ours(mechanism: mechanisms.Mechanism, adjacency: str, refusals: dict[str, list[str]]) -> str:

@@ -143,7 +143,7 @@ def theta(epsilon: ArrayLike, r: ArrayLike) -> Any:
     Returns
     -------
     ndarray or float
-        theta(epsilon, r), relative error below 2e-14 (1 + abs(log theta)). 1 at r = infinity; max(0, 1 - e^eps) at r = 0.
+        theta(epsilon, r), relative error below 2e-14 (1 + abs(log theta)). 1 at r = infinity; max(0, 1 - e^epsilon) at r = 0.
 
     Notes
     -----
@@ -196,7 +196,7 @@ def laplace_theta(epsilon: ArrayLike, r: ArrayLike) -> Any:
     Returns
     -------
     ndarray or float
-        max(0, 1 - e^{(epsilon - r)/2}, 1 - e^eps) to 4 ulp: exactly 0 from epsilon = r on.
+        max(0, 1 - e^{(epsilon - r)/2}, 1 - e^epsilon) to 4 ulp: exactly 0 from epsilon = r on.
 
     Notes
     -----
@@ -219,7 +219,7 @@ def theta_inverse(epsilon: ArrayLike, delta: ArrayLike) -> Any:
     epsilon : array_like
         Any real number.
     delta : array_like
-        In [0, 1]; at least 1 - e^eps where epsilon is negative.
+        In [0, 1]; at least 1 - e^epsilon where epsilon is negative.
 
     Returns
     -------

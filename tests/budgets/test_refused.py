@@ -72,7 +72,7 @@ hs.PlannedFilter(hs.Laplace(20.0)) -> TypeError: plan must be an Accountant
 hs.PlannedFilter(hs.Accountant().compose(ESTIMATED)) -> only estimated
 hs.IndividualFilter(1.0, 3) -> TypeError: budget must be
 hs.IndividualFilter(hs.GaussianFilter(1.0).spend(hs.Gaussian(9)), 3) -> nothing spent
-hs.IndividualFilter(GAUSSIAN, 0) -> records must be
+hs.IndividualFilter(GAUSSIAN, 0) -> num_records must be
 hs.IndividualFilter(GAUSSIAN, 3).admit([1, 2], 1.0) -> norms must be one for each record \(3\), not 2
 hs.IndividualFilter(GAUSSIAN, 2).admit([1, -2], 1.0) -> norms\[1\] must be non-negative
 hs.IndividualFilter(GAUSSIAN, 1).admit([math.nan], 1.0) -> norms\[0\] must be

@@ -208,7 +208,7 @@ make("laplace", math.nan) -> noise_multiplier must be positive and finite, not n
 make("discrete_gaussian", 1e6, 1.0) -> noise_std must lie in \[0\.001, 100000\], not 1e\+06
 make("discrete_gaussian", 1.0, 0.5) -> sensitivity must be an integer in \[1, 1000000000\], not 0\.5
 make("discrete_laplace", 1.0, 1e5) -> sensitivity must be an integer in \[1, 10000\], not 1e\+05
-make("discrete_laplace", 100.25, 4.0) -> parameter times sensitivity must be at most 300, not 401
+make("discrete_laplace", 100.25, 4.0) -> inverse_scale times sensitivity must be at most 300, not 401
 make("randomized_response", 0.5, 1.0) -> num_buckets must be an integer of at least 2, not 1
 make("exponential", 0.0) -> epsilon must lie in \(0, 600\], not 0
 make("permute_and_flip", 601.0) -> epsilon must lie in \(0, 600\], not 601
@@ -228,7 +228,7 @@ make("gaussian_mixture", 1.0, [0.0, 1e-10], [0.5, 0.5], 2) -> sensitivities must
 make("gaussian_mixture", 1.0, [0.0, 1.0], [0.5, 0.6], 2) -> probabilities must sum to 1 within 1e-12, not 1\.1
 make("gaussian_mixture", 1.0, [], [], 0) -> sensitivities and probabilities must have the same length, not 0
 make("random_allocation", 0.1, 10.0, 1.0) -> noise_multiplier of a random allocation must lie in \[0\.25, 1000\]
-make("random_allocation", 1.0, 10.0, 11.0) -> num_selected must be an integer in \[1, num_steps\], not 11
+make("random_allocation", 1.0, 10.0, 11.0) -> num_selected must be an integer in \[1, steps\], not 11
 make("shuffled", 21.0, 10.0, 0) -> epsilon0 must lie in \(0, 20\], not 21
 make("shuffled", 1.0, 10.0, 2) -> randomizer must be HS_ANY_RANDOMIZER or HS_RANDOMIZED_RESPONSE
 make("truncated_poisson", 1.0, 10.0, 1.5, 2.0) -> sampling_rate must lie in \[0, 1\], not 1\.5

@@ -15,7 +15,7 @@ NAMES = {**vars(federated), **vars(federations), "BATCHES": BATCHES}
 REFUSED = r"""
 fedavg_gdp(**FEDAVG | {"rounds": True}) -> TypeError: rounds
 fedavg_gdp(**FEDAVG | {"noise_std": 1j}) -> TypeError: noise_std
-trusted_aggregator(None, **AGGREGATOR) -> TypeError: eps
+trusted_aggregator(None, **AGGREGATOR) -> TypeError: epsilon must
 model_sensitivity(0.1, smoothness=1.0) -> local steps as their last axis
 model_sensitivity([], smoothness=1.0) -> local steps as their last axis
 model_sensitivity([-0.1], smoothness=1.0) -> step_sizes\[0\] must be non-negative

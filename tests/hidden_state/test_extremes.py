@@ -200,7 +200,7 @@ def outcome(name: str, given: dict[str, object], errors: str) -> str:
 def test_the_callers_error_state_changes_nothing(name: str, eps: float) -> None:
     """Where NumPy is told to raise, bounds that underflow raise nothing: answers and refusals of the whole room stay."""
     given = refused_calls.example(last_iterate, name)
-    changed = given | {key: np.full(np.shape(given[key]), eps).tolist() for key in ("eps", "order") if key in given}
+    changed = given | {key: np.full(np.shape(given[key]), eps).tolist() for key in ("epsilon", "order") if key in given}
     assert outcome(name, changed, "raise") == outcome(name, changed, "ignore")
 
 

@@ -374,7 +374,7 @@ def test_statements_of_real_engines(opacus, accountant, drop_last, poisson, rate
     step = hs.PoissonSampled(hs.Gaussian(1.0), rate) if poisson else hs.Gaussian(1.0)
     exact = hs.Accountant().compose(step, steps if poisson else 10).epsilon(1e-5)
     assert exact <= said <= exact * 1.001
-    known = {"records": 1000, "batch_size": 300, "steps": steps, "noise_multiplier": 1.0, "delta": 1e-5}
+    known = {"num_records": 1000, "batch_size": 300, "steps": steps, "noise_multiplier": 1.0, "delta": 1e-5}
     sampling = "poisson" if poisson else "shuffled"
     words = hs.privacy_statement(**known, drop_last=drop_last, sampling=sampling)
     assert headline(words) >= exact  # without the engine: by records, batch size and what the loader does

@@ -60,7 +60,7 @@ DiscreteLaplace(1.0, True) -> TypeError: sensitivity
 DiscreteGaussianVector(1.0, 0.5) -> sensitivity must lie in \[1, 1e9\], not 0.5
 DiscreteGaussianVector(1.0, 1.0, 2.5) -> TypeError: dimension must be an integer
 Skellam(1.0, 1.0, 0) -> dimension must be an integer in
-Skellam(inf, 1.0) -> variance must lie in \[1e-6, 1e12\], not inf
+Skellam(inf, 1.0) -> noise_variance must lie in \[1e-6, 1e12\], not inf
 Skellam(2.0, nan) -> not nan
 MixtureOfGaussians(1.0, [], []) -> sensitivities must be one-dimensional
 MixtureOfGaussians(1e-3, [11.0], [1.0]) -> sensitivities must be 0 or

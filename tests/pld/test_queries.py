@@ -98,7 +98,7 @@ compose(hs.Gaussian(1.0)).compose(hs.Gaussian(1.0)) -> TypeError: other must be
 compose(hs.Gaussian(1.0)).compose(compose(hs.Gaussian(1.0), adjacency="replace")) -> adjacency=
 compose(hs.Gaussian(1.0)).compose(compose(hs.Gaussian(1.0), interval=0.1)) -> interval=
 compose(hs.Gaussian(1.0)).delta_bracket(-0.1) -> epsilon must be non-negative
-compose(hs.Gaussian(1.0)).delta_bracket(math.nan) -> eps
+compose(hs.Gaussian(1.0)).delta_bracket(math.nan) -> epsilon must
 compose(hs.Gaussian(1.0)).epsilon_bracket(1.0) -> delta must lie in
 compose(hs.Gaussian(1.0)).epsilon_bracket("1e-5") -> TypeError: delta must be a real number
 """

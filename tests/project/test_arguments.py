@@ -32,7 +32,7 @@ def public():
 
 
 # docs/project/stability.md has the words that took their places.
-GONE = {"eps", "dataset_size", "sigma", "parameter", "noise_parameter", "threshold_noise", "query_noise", "num_steps"}
+GONE = {"eps", "dataset_size", "sigma", "parameter", "noise_parameter", "threshold_noise", "query_noise", "num_steps", "num_rounds"}
 WHO = {"clients", "records", "silos", "users"}  # which ones, never how many
 
 
@@ -43,13 +43,15 @@ def test_a_quantity_has_one_name():
     for name, signature in calls.items():
         assert not GONE & signature.parameters.keys(), name
         for word in WHO & signature.parameters.keys():
-            assert signature.parameters[word].annotation not in {"int", "float", "ArrayLike", int, float}, name
+            kind = str(signature.parameters[word].annotation).removesuffix(" | None")
+            assert kind not in {"int", "float", "ArrayLike", str(int), str(float)}, name
 
 
 def test_what_is_asked_stands_first_or_last():
     """Functions of few settings take epsilon or delta last, those of many by position and the settings by keyword."""
     for name, signature in public():
-        asked = "epsilon" if name.endswith("_delta") else "delta" if name.endswith("_epsilon") else None
+        call = name.removesuffix("_bracket")
+        asked = "epsilon" if call.endswith("_delta") else "delta" if call.endswith("_epsilon") else None
         if asked in signature.parameters:
             places = [one for one in signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
             assert asked in {places[0].name, places[-1].name}, name

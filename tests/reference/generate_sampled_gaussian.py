@@ -85,7 +85,7 @@ def named_cells() -> Iterator[Cell]:
             yield Cell(*case, remove=True, eps=eps)
         for remove, target in ((False, 1e-5), (False, 1e-9), (False, 1e-30), (True, 1e-100), (True, 1e-300)):
             cell = Cell(*case, remove=remove, eps=0.0)
-            yield cell._replace(epsilon=eps_near(cell, target, upper=True))
+            yield cell._replace(eps=eps_near(cell, target, upper=True))
         yield from (Cell(*case, remove=remove, eps=eps) for remove in (True, False) for eps in (0.0, 0.25))
 
 
@@ -104,7 +104,7 @@ def large_delta_cells() -> Iterator[Cell]:
         for complement in COMPLEMENTS:
             for remove in (True, False):
                 cell = Cell(*case, remove=remove, eps=0.0)
-                yield cell._replace(epsilon=eps_near(cell, complement, upper=False))
+                yield cell._replace(eps=eps_near(cell, complement, upper=False))
 
 
 def random_cells(rng: random.Random) -> Iterator[Cell]:
@@ -124,7 +124,7 @@ def random_cells(rng: random.Random) -> Iterator[Cell]:
         except ArithmeticError:  # beyond the largest loss, nearly
             continue
         if eps > 0:
-            yield cell._replace(epsilon=eps)
+            yield cell._replace(eps=eps)
 
 
 def cells(count: int) -> Iterator[tuple[Cell, Answer]]:

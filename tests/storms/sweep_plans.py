@@ -20,7 +20,7 @@ THETA: dict[str, Any] = {
 
 # Of every argument of the registered functions a value in the domain of each of them.
 GOOD: dict[str, Any] = {
-    **dict.fromkeys(("epsilon", "epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
+    **dict.fromkeys(("epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
     **dict.fromkeys(("clip_norm", "diameter", "distance", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
     **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
     **dict.fromkeys(("num_clients", "num_records", "num_silos", "num_users", "rounds", "steps", "period"), 8),

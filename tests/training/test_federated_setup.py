@@ -246,7 +246,7 @@ secure(rounding="stochastic") -> rounding must be one of
 secure(granularity=1e-10, bits=64) -> clip_norm over granularity, rounded, must lie in \[1, 1e9\]
 secure(client_noise_std=1000.0, bits=60) -> client_noise_std over granularity must lie in
 secure(granularity=1e-320) -> client_noise_std over granularity must be finite
-secure(num_clients=10.5) -> TypeError: clients must be an integer
+secure(num_clients=10.5) -> TypeError: num_clients must be an integer
 """
 
 

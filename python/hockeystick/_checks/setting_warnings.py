@@ -44,7 +44,7 @@ class ImplausibleSettingWarning(UserWarning):
     -----
     The settings, and what is probably meant:
 
-    - a sampling rate that is the *integer* 0: ``batch_size // dataset_size`` for ``batch_size / dataset_size``;
+    - a sampling rate that is the *integer* 0: ``batch_size // num_records`` for ``batch_size / num_records``;
     - a noise multiplier below 0.2 with a sampling rate from 0.3 up: the two were swapped;
     - an epsilon above 100 from `dpsgd_epsilon`, in most cells: no privacy;
     - fewer steps than one pass over the data takes (single numbers only): epochs in place of steps;

@@ -19,7 +19,7 @@ MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outc
 
 @dataclass(frozen=True)
 class DiscreteGaussian(Mechanism):
-    """Discrete Gaussian noise on one integer: of mass proportional to e^{-k^2/(2 sigma^2)} (Canonne, Kamath and Steinke 2020).
+    """Discrete Gaussian noise on one integer: of mass proportional to e^{-k^2/(2 noise_std^2)} (Canonne, Kamath and Steinke 2020).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class DiscreteGaussian(Mechanism):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Mechanism):
-    """Discrete Laplace (geometric) noise on one integer: of mass proportional to e^{-parameter |k|}.
+    """Discrete Laplace (geometric) noise on one integer: of mass proportional to e^{-inverse_scale |k|}.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class DiscreteLaplace(Mechanism):
     Notes
     -----
     Ghosh, Roughgarden and Sundararajan 2009. The pair is the noise and the noise moved by the sensitivity s, which dominates
-    as the noise is log-concave. Its losses are parameter (2k - s) for k = 0, ..., s, all outcomes beyond either end being one.
+    as the noise is log-concave. Its losses are inverse_scale (2k - s) for k = 0, ..., s, all outcomes beyond either end being one.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class DiscreteGaussianVector(IntegerNoise):
     Parameters
     ----------
     noise_std : float
-        Scale of the noise of a coordinate, of mass proportional to e^{-k^2/(2 sigma^2)}; in [1e-3, 1e5].
+        Scale of the noise of a coordinate, of mass proportional to e^{-k^2/(2 noise_std^2)}; in [1e-3, 1e5].
     sensitivity : float
         Largest Euclidean (L2) norm by which adding or removing a record moves the vector, in [1, 1e9]; twice that where a record is
         replaced.
@@ -159,10 +159,10 @@ class DiscreteGaussianVector(IntegerNoise):
 
     Notes
     -----
-    No vector is the worst at every epsilon. Where those of the largest norm are few (a squared norm of at most 16, sigma at most 16), the
+    No vector is the worst at every epsilon. Where those of the largest norm are few (a squared norm of at most 16, noise_std at most 16), the
     pair has the largest delta of all of them at each epsilon (release/integer_noise.hpp). Wider noise is rounded Gaussian noise of a
     slightly smaller deviation, up to a probability of 1e-20 a step (release/integer_noise.hpp). At smaller deltas, where no pair is
-    known, and in `Accountant.rdp`, the Renyi divergences answer: at most order times the sensitivity squared over 2 sigma^2 (Canonne, Kamath
+    known, and in `Accountant.rdp`, the Renyi divergences answer: at most order times the sensitivity squared over 2 noise_std^2 (Canonne, Kamath
     and Steinke 2020, Theorem 14). Lower ends are those of one vector, or 0 where no pair is known. For one integer `DiscreteGaussian` is exact.
 
     Examples
@@ -205,8 +205,8 @@ class DistributedDiscreteGaussian(IntegerNoise):
 
     Notes
     -----
-    The curvature of the sum's law, close to 1/(clients times its variance), bounds the Renyi divergences at any dimension (theorems 1 and 2 of
-    release/integer_noise.hpp). The bound of Kairouz, Liu and Steinke 2021, Theorem 1, grows with the dimension and the number of clients. Where sigma is so
+    The curvature of the sum's law, close to 1/(num_clients times its variance), bounds the Renyi divergences at any dimension (theorems 1 and 2 of
+    release/integer_noise.hpp). The bound of Kairouz, Liu and Steinke 2021, Theorem 1, grows with the dimension and the number of clients. Where noise_std is so
     large that the sum is nearly a discrete Gaussian in all coordinates, the pair is that of rounded Gaussian noise
     (release/integer_noise.hpp), up to a probability of 1e-20 a step, below which the Renyi divergences answer; in one dimension it is the exact
     one, by convolution. Lower ends are those of one coordinate, or 0.

@@ -206,7 +206,7 @@ class ThresholdedPartitions(_Partitions):
         if not isinstance(self.mechanism, (Laplace, Gaussian)):
             msg = f"mechanism must be Laplace or Gaussian, not {shown(self.mechanism)}"
             raise TypeError(msg)
-        scalar("noise_multiplier of noise", self.mechanism.noise_multiplier, *GAUSSIAN_NOISE)
+        scalar("noise_multiplier of mechanism", self.mechanism.noise_multiplier, *GAUSSIAN_NOISE)
         self._check(threshold=interval("[-1e12, 1e12]"))
         self._check_partitions()
 
@@ -229,12 +229,12 @@ class ThresholdedPartitions(_Partitions):
         margin = 1.0 + GAUSSIAN_TAIL * (1.0 + abs(self.threshold - 1.0) * distance) ** 2  # the distance is rounded
         alone = min(self.keep_probability(1) * margin + sys.float_info.min, 1.0)
 
-        def mechanism(eps: Array) -> Array:
+        def noise(eps: Array) -> Array:
             if isinstance(self.mechanism, Gaussian):
                 return gaussian_curve(eps, distance)
             return np.asarray(laplace_theta(eps, distance * (1.0 + HANDFUL))) * UP
 
         def bound(eps: Array) -> Array:
-            return np.maximum(mechanism(eps), alone)
+            return np.maximum(noise(eps), alone)
 
-        return profile_until(bound, end_of(mechanism, alone), distance * UP)  # where Laplace noise ends
+        return profile_until(bound, end_of(noise, alone), distance * UP)  # where Laplace noise ends

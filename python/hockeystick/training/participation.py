@@ -95,7 +95,7 @@ def draw_batches(
     Parameters
     ----------
     mechanism : RandomAllocation
-        Each client takes part in `num_selected` of its `num_steps` rounds, a uniform subset, independently of the others.
+        Each client takes part in `num_selected` of its `steps` rounds, a uniform subset, independently of the others.
     client_ids : iterable
         Hashable, each once.
     rng : numpy.random.Generator, optional
@@ -104,7 +104,7 @@ def draw_batches(
     Returns
     -------
     list of list
-        Of the ids in each of the `num_steps` rounds, in their order; a round may be empty.
+        Of the ids in each of the `steps` rounds, in their order; a round may be empty.
 
     Raises
     ------

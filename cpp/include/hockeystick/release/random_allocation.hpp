@@ -112,7 +112,7 @@ inline void require_epoch(const Allocation& epoch) {
     require(count(epoch.num_steps) && epoch.num_steps <= 1e6, "steps", "be an integer in [1, 1000000]",
             epoch.num_steps);
     require(count(epoch.num_selected) && epoch.num_selected <= epoch.num_steps, "num_selected",
-            "be an integer in [1, num_steps]", epoch.num_selected);
+            "be an integer in [1, steps]", epoch.num_selected);
 }
 
 inline void require_allocation(double noise_multiplier, const Allocation& epoch) {
