@@ -32,7 +32,17 @@ def public():
 
 
 # docs/project/stability.md has the words that took their places.
-GONE = {"eps", "dataset_size", "sigma", "parameter", "noise_parameter", "threshold_noise", "query_noise", "num_steps", "num_rounds"}
+GONE = {
+    "eps",
+    "dataset_size",
+    "sigma",
+    "parameter",
+    "noise_parameter",
+    "threshold_noise",
+    "query_noise",
+    "num_steps",
+    "num_rounds",
+}
 WHO = {"clients", "records", "silos", "users"}  # which ones, never how many
 
 

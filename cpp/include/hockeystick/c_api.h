@@ -54,22 +54,22 @@ HS_API const char* hs_last_error_message(void); /* of this thread; "" if there w
 HS_API double hs_q(double x);
 HS_API double hs_log_q(double x);
 HS_API double hs_q_inv(double p);
-HS_API double hs_theta(double eps, double r);
-HS_API double hs_log_theta(double eps, double r);
-HS_API double hs_laplace_theta(double eps, double r);
-HS_API double hs_theta_inverse(double eps, double delta);
+HS_API double hs_theta(double epsilon, double r);
+HS_API double hs_log_theta(double epsilon, double r);
+HS_API double hs_laplace_theta(double epsilon, double r);
+HS_API double hs_theta_inverse(double epsilon, double delta);
 HS_API double hs_gaussian_epsilon(double r, double delta);
 
 /* The same for n elements, by the best instruction set of the machine. `out` overlaps no input. */
 HS_API hs_status hs_q_batch(const double* x, double* out, size_t n);
 HS_API hs_status hs_log_q_batch(const double* x, double* out, size_t n);
 HS_API hs_status hs_q_inv_batch(const double* p, double* out, size_t n);
-HS_API hs_status hs_theta_batch(const double* eps, const double* r, double* out, size_t n);
-HS_API hs_status hs_log_theta_batch(const double* eps, const double* r, double* out, size_t n);
-HS_API hs_status hs_laplace_theta_batch(const double* eps, const double* r, double* out, size_t n);
+HS_API hs_status hs_theta_batch(const double* epsilon, const double* r, double* out, size_t n);
+HS_API hs_status hs_log_theta_batch(const double* epsilon, const double* r, double* out, size_t n);
+HS_API hs_status hs_laplace_theta_batch(const double* epsilon, const double* r, double* out, size_t n);
 
 /* DP-SGD: Gaussian noise on Poisson samples, add-or-remove adjacency; steps is a whole number in [1, 2^53]. */
-HS_API hs_status hs_dpsgd_delta(double noise_multiplier, double sampling_rate, double steps, double eps,
+HS_API hs_status hs_dpsgd_delta(double noise_multiplier, double sampling_rate, double steps, double epsilon,
                                 hs_bracket* out);
 HS_API hs_status hs_dpsgd_epsilon(double noise_multiplier, double sampling_rate, double steps, double delta,
                                   hs_bracket* out);
@@ -77,9 +77,9 @@ HS_API hs_status hs_dpsgd_epsilon(double noise_multiplier, double sampling_rate,
 HS_API hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double epsilon, double delta,
                                            double* out);
 
-/* Gaussian differential privacy: delta at eps >= 0, the least epsilon >= 0 at delta in [0, 1], and the least rate of
+/* Gaussian differential privacy: delta at epsilon >= 0, the least epsilon >= 0 at delta in [0, 1], and the least rate of
  * records that a test misses at a false-positive rate in [0, 1]. NaN outside the domains. */
-HS_API double hs_gdp_delta(double mu, double eps);
+HS_API double hs_gdp_delta(double mu, double epsilon);
 HS_API double hs_gdp_epsilon(double mu, double delta);
 HS_API double hs_gdp_trade_off(double mu, double false_positive_rate);
 
@@ -95,13 +95,13 @@ HS_API hs_status hs_fedavg_gdp(int32_t schedule, double rounds, double local_ste
                                double diameter, double* mu);
 /* Projected noisy SGD that releases its last iterate, as hockeystick.last_iterate.pnsgd_gaussian: an upper bound of delta
  * for the record of step `index` of num_records, up to a relative rounding of 1e-12 in log delta. */
-HS_API hs_status hs_pnsgd_gaussian(double eps, double index, double num_records, double learning_rate, double noise_std,
-                                   double lipschitz, double smoothness, double strong_convexity, double diameter,
-                                   double* delta);
+HS_API hs_status hs_pnsgd_gaussian(double epsilon, double index, double num_records, double learning_rate,
+                                   double noise_std, double lipschitz, double smoothness, double strong_convexity,
+                                   double diameter, double* delta);
 /* Gaussian noise on num_batches batches, in [1, 10^6], that a shuffle of the records fills, a new one for each of `epochs`; a
  * record that is added or removed leaves its place empty. The upper end holds for all data, the lower end is attained by
  * some: no amplification by sampling is claimed. */
-HS_API hs_status hs_shuffled_batches_delta(double noise_multiplier, double num_batches, double epochs, double eps,
+HS_API hs_status hs_shuffled_batches_delta(double noise_multiplier, double num_batches, double epochs, double epsilon,
                                            hs_bracket* out);
 HS_API hs_status hs_shuffled_batches_epsilon(double noise_multiplier, double num_batches, double epochs, double delta,
                                              hs_bracket* out);
@@ -204,8 +204,8 @@ HS_API hs_status hs_accountant_discrete(hs_accountant* accountant, const double*
 HS_API hs_status hs_accountant_discrete_pairs(hs_accountant* accountant, const double* p, const double* q, size_t n,
                                               const double* added_p, const double* added_q, size_t added_n,
                                               double count);
-/* Brackets of delta at n eps >= 0, and of epsilon at n deltas in [0, 1). */
-HS_API hs_status hs_accountant_delta(const hs_accountant* accountant, const double* eps, size_t n, hs_bracket* out);
+/* Brackets of delta at n epsilon >= 0, and of epsilon at n deltas in [0, 1). */
+HS_API hs_status hs_accountant_delta(const hs_accountant* accountant, const double* epsilon, size_t n, hs_bracket* out);
 HS_API hs_status hs_accountant_epsilon(const hs_accountant* accountant, const double* delta, size_t n, hs_bracket* out);
 
 #ifdef __cplusplus

@@ -33,8 +33,6 @@ ARGUMENTS = (
         "variance",
         "z",
     ),
-    ("threshold_noise_multiplier", "threshold_noise"),
-    ("query_noise_multiplier", "query_noise"),
     ("inverse_scale", "noise_probability", "parameter", "noise_parameter"),
     ("sampling_rate", "sample_rate", "sampling_probability", "sampling_prob", "selection_probability", "rate", "q"),
     ("steps", "rounds", "count", "num_steps", "num_iterations", "iterations", "num_compositions", "compositions", "T"),
