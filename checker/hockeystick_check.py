@@ -185,7 +185,7 @@ class GaussianMixture(Law):
         self.most = ball(max(s for p, s in shifts if p))
         self.mean, self.square = total(p * s for p, s in self.shifts), total(p * s * s for p, s in self.shifts)
         self.sigma, self.discrete = (ball(sigma) if sigma else arb(1)), sigma is not None
-        self.range = arb(-1000), arb(1000) + self.most.upper()
+        self.range = arb(-1000) - self.v * self.most.upper(), arb(1000) + self.most.upper()
 
     def log_w(self, x: arb) -> tuple[arb, arb]:
         """Return log W, and its derivative, a mean of the shifts that rises with x."""
@@ -577,7 +577,10 @@ def one_step(law: Law, epsilon: arb) -> arb:
 
 
 class Grid:
-    """Losses kh with |k| <= n. Those below count as -nh, by which delta can only grow, and those above as infinite."""
+    """Losses kh with |k| <= n, h > 0. Those below count as -nh, by which delta can only grow, and those above as infinite.
+
+    A law may have less mass than 1. What is divided between two neighbours lies between them, or its masses of P and Q come as balls.
+    """
 
     def __init__(self, h: arb, n: int) -> None:
         self.h, self.n = h, n
@@ -594,8 +597,8 @@ class Grid:
         if law.discrete:
             table = law.table(arb(0), 0.0)
             for p, loss in zip(table.weights, table.losses, strict=True):
-                k = max(math.floor(about(loss / self.h)), -self.n - 1)
-                if k >= -self.n and self.h * k < loss < self.h * (k + 1):
+                k = max(math.floor(about(loss / self.h)), -self.n)
+                if self.h * k < loss < self.h * (k + 1):
                     divide(k, p, p * (-loss).exp())
                 else:
                     masses[next(j for j in (k, k + 1, k + 2) if loss <= self.h * j)] += p
@@ -649,7 +652,7 @@ def on_a_grid(exact: Composition, epsilon: arb, delta: float) -> arb:
     whole = Sum(exact, arb(0), delta)
     reach = min((whole.at(c)[0] - whole.log_delta + 14) / c for c in (2.0 ** (k / 2) for k in range(-12, 25)))
     for n in (2**11, 2**13, 2**15):
-        if math.isfinite(reach) and bound > delta and n * sum(count.bit_length() for _, count in parts) < 2 * TOO_LONG:
+        if 0 < reach < math.inf and bound > delta and n * sum(count.bit_length() for _, count in parts) < 2 * TOO_LONG:
             bound = bound.min(Grid(arb(reach) / n, n).delta(parts, epsilon))
     return bound
 

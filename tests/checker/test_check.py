@@ -158,6 +158,29 @@ def test_losses_on_a_grid(check: ModuleType) -> None:
             assert float(found.rad()) < 1e-20 * truth
 
 
+def test_a_grid_covers_losses_far_from_its_ends(check: ModuleType) -> None:
+    """Losses below the grid count as its lowest, and a mixture's Q may lie far to the left: bounds are above the truth, and near it."""
+    p, q = (mp.mpf("0.999955"), mp.mpf("0.000045")), (mp.mpf("0.9"), mp.mpf("0.1"))
+    sums = [mp.binomial(10, j) * max(p[0] ** (10 - j) * p[1] ** j - mp.e**0.5 * q[0] ** (10 - j) * q[1] ** j, 0) for j in range(11)]  # fmt: skip
+    rare = check.Outcomes([(flint.arb(str(a)), flint.arb(str(b))) for a, b in zip(p, q, strict=True)])
+    shifts = [(Fraction(4, 5), Fraction(0)), (Fraction(1, 5), Fraction(20000001, 10000))]
+    answers = check.Outcomes([(flint.arb("0.6"), flint.arb("0.12")), (flint.arb("0.4"), flint.arb("0.88"))])
+    cases = {
+        "rare": ([(rare, 10)], 0.5, mp.fsum(sums)),
+        # Q is 2000 away but for a share of .8, which is all of Q where P is
+        "added": (
+            [(check.GaussianMixture(shifts, 0, 1), 1), (answers, 1)],
+            1.0,
+            mp.mpf("0.6") - mp.e * mp.mpf("0.096"),
+        ),
+    }
+    for parts, epsilon, truth in cases.values():
+        found = check.Grid(flint.arb(4) / 2048, 2048).delta(parts, flint.arb(epsilon))
+        assert (
+            truth * (1 - mp.mpf("1e-12")) <= mp.mpf(found.upper().str(25, radius=False)) <= truth * (1 + mp.mpf("1e-4"))
+        )
+
+
 MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Gaussian": (hs.PoissonSampled(hs.Gaussian(0.9), 0.015625), gaussian(0.9, 0.015625)),
     "rare": (hs.PoissonSampled(hs.Gaussian(0.5), 1e-4), gaussian(0.5, 1e-4)),
@@ -272,6 +295,13 @@ def test_what_is_no_certificate(
     assert printed.out == ""
     assert printed.err.count("\n") == 1
     assert words in printed.err
+
+
+def test_a_false_claim_about_nearly_everything_is_not_proved(check: ModuleType) -> None:
+    """Nearly all is revealed, and the finite losses have less mass than what is proved aside: delta is 1 - 2e-16, not 1 - 5e-15."""
+    p, q = ["0.999999899", "0.0000001", "0.000000001"], ["0", "1e-138", "0." + "9" * 138]
+    claim = certificate(580, "0.999999999999995", ({"name": "Discrete", "p": p, "q": q}, 2))
+    assert not is_proved(check, claim)
 
 
 def test_the_program(tmp_path: Path) -> None:
