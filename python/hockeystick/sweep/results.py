@@ -371,9 +371,11 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
         message = f"outs must hold whole parts, not {source.path(index)}: {error}; run it again to repair it"
         raise OutputError(message) from error
     assert content is not None  # it would be damaged
-    with contextlib.suppress(DamagedPartError):  # what is missing or damaged there is written below
-        merged.decoded(index, merged.content(index))
-        holders = [*holders, merged]
+    there = merged.content(index)
+    if there != content:
+        with contextlib.suppress(DamagedPartError):  # what is missing or damaged there is written below
+            merged.decoded(index, there)
+            holders = [*holders, merged]
     for other in holders[1:]:
         if other.content(index) != content:
             message = (
@@ -381,5 +383,5 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
                 "one of them is damaged or was not computed by this sweep"
             )
             raise OutputError(message)
-    if holders[-1] is not merged:
+    if there != content:
         merged.write(Part(index, content, counts))
