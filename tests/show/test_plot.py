@@ -28,6 +28,7 @@ from drawn_plans import EPS, THETA, R
 from hockeystick.plot.matplotlib_figures import iso_levels
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
+from hockeystick.sweep.store import stored_sweep
 from hockeystick.sweep.view import choose
 
 
@@ -42,7 +43,7 @@ def check_picture(path: Path) -> None:
 def drawn(plan: dict[str, Any], folder: Path, x: str, y: str, budget: float | None = None) -> dict[str, Any]:
     """Run a plan, and return its figures by their outputs."""
     run(plan, folder)
-    return figures_of(choose(parse(plan), x, y), folder, list(plan["outputs"]), budget)
+    return figures_of(choose(parse(plan), x, y), stored_sweep(folder), list(plan["outputs"]), budget)
 
 
 @pytest.mark.slow
@@ -71,7 +72,7 @@ def test_lines_for_one_axis(theta: Path) -> None:
     check_picture(picture)
     view = choose(parse(THETA), slices={"epsilon": "4"})
     assert (view.x.name, view.y, view.held) == ("r", None, "epsilon = 4")
-    assert view.values(theta, "delta")[0, 0].tolist() == hs.theta(4.0, np.geomspace(0.1, 10, 10)).tolist()
+    assert view.values(stored_sweep(theta), "delta")[0, 0].tolist() == hs.theta(4.0, np.geomspace(0.1, 10, 10)).tolist()
 
 
 def test_values_of_a_view(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_values_of_a_view(tmp_path: Path) -> None:
     view = choose(parse(plan), x="r", y="epsilon")
     assert view.y is not None
     expected = hs.theta(view.y.values[:, None], view.x.values)
-    assert view.values(tmp_path / "out", "delta")[0].tolist() == expected.tolist()
+    assert view.values(stored_sweep(tmp_path / "out"), "delta")[0].tolist() == expected.tolist()
 
 
 FEDERATION = {**drawn_plans.FEDERATION, "outputs": {"mu": "federated.fedavg_gdp"}}
@@ -102,7 +103,7 @@ def test_panels(tmp_path: Path) -> None:
     run(FEDERATION, tmp_path / "out")
     (picture,) = plot_sweep(tmp_path / "out")
     check_picture(picture)
-    (figure,) = figures_of(view, tmp_path / "out", ["mu"], None).values()
+    (figure,) = figures_of(view, stored_sweep(tmp_path / "out"), ["mu"], None).values()
     assert {label.get_rotation() for panel in figure.axes for label in panel.get_xticklabels()} == {0.0}
 
 

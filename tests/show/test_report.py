@@ -24,6 +24,7 @@ pytest.importorskip("bokeh")
 
 from drawn_plans import FEDERATION, THETA
 from hockeystick.report import bokeh_page
+from hockeystick.sweep.store import stored_sweep
 from hockeystick.sweep.view import MAX_NUMBERS, choose_cells, read_sample
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -73,7 +74,7 @@ def test_sample_is_the_table(tmp_path: Path) -> None:
     plan = parse({**DPSGD, "outputs": {"epsilon": "dpsgd_epsilon", "again": "dpsgd_epsilon"}})
     run(plan.source, tmp_path)
     choice = choose_cells(plan, "steps", "noise_multiplier", None)
-    sample = read_sample(tmp_path, choice)
+    sample = read_sample(stored_sweep(tmp_path), choice)
     rate, noise, steps = plan.columns.values()
     expected = hs.dpsgd_epsilon(noise[:, None], rate[:, None, None], steps, 1e-5, on_error="nan")
     np.testing.assert_array_equal(sample.outputs["again"], expected.ravel())
@@ -259,7 +260,7 @@ def test_controls(tmp_path: Path) -> None:
     page = report_sweep(tmp_path, x="noise_multiplier", y="sampling_rate").read_text(encoding="utf-8")
     assert '<meta name="viewport"' in page
     assert "<figcaption>certified.</figcaption>" in page
-    sample = read_sample(tmp_path, choose_cells(parse(plan), "noise_multiplier", "sampling_rate", None))
+    sample = read_sample(stored_sweep(tmp_path), choose_cells(parse(plan), "noise_multiplier", "sampling_rate", None))
     budget = bokeh_page._budget_slider("certified", sample.outputs["certified"])
     assert budget.categories[-1] == budget.value == "any"
     assert float(budget.categories[-2]) >= sample.outputs["certified"].max()

@@ -27,7 +27,7 @@ pytest.importorskip("matplotlib")
 from hockeystick.plot import plot_sweep
 from hockeystick.sweep import parquet_part
 from hockeystick.sweep.parquet_part import DamagedPartError, decode
-from hockeystick.sweep.store import manifest
+from hockeystick.sweep.store import manifest, stored_sweep
 from hockeystick.sweep.view import choose_cells, read_sample
 
 PLAN = {
@@ -162,7 +162,7 @@ def test_readers_check_parts(tmp_path: Path) -> None:
     rewritten(tmp_path / "cells/part-000001.parquet")
     with pytest.raises(ValueError, match=r"out must hold whole parts, not .*part-000001\.parquet: its digest is not"):
         plot_sweep(tmp_path)
-    assert read_sample(tmp_path, choose_cells(parse(PLAN), None, None, None)).missing == [range(4, 8)]
+    assert read_sample(stored_sweep(tmp_path), choose_cells(parse(PLAN), None, None, None)).missing == [range(4, 8)]
 
 
 def test_tables_of_an_older_format(tmp_path: Path) -> None:

@@ -202,14 +202,14 @@ def plot_sweep(
     from hockeystick.sweep.view import choose  # noqa: PLC0415
 
     folder = Path(out)
-    plan = stored_sweep(folder).plan
-    outputs = [output.column for output in plan.outputs]
+    store = stored_sweep(folder)
+    outputs = [output.column for output in store.plan.outputs]
     choice("format", format, ("png", "svg"))
     if value is not None:
         choice("value", value, outputs)
     if budget is not None:
         scalar("budget", budget, math.isfinite, "be finite")
-    figures = figures_of(choose(plan, x, y, slices), folder, [value] if value else outputs, budget)
+    figures = figures_of(choose(store.plan, x, y, slices), store, [value] if value else outputs, budget)
     target = folder / VIEWS if destination is None else Path(destination)
     target.mkdir(parents=True, exist_ok=True)
     pictures = []

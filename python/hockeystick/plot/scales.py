@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.functions import unit_of_argument, with_unit
-
 if TYPE_CHECKING:
     from hockeystick.sweep.plan import Plan
     from hockeystick.sweep.view import Drawn
@@ -49,6 +47,8 @@ class Scale:
 
 def drawn_scale(plan: Plan, drawn: Drawn, label: str | None = None, ticks: tuple[str, ...] = ()) -> Scale:
     """Return the scale of a drawn argument of a sweep; unless a label is given, it has the unit and those that move with it."""
+    from hockeystick.sweep.functions import unit_of_argument, with_unit  # noqa: PLC0415 - most pictures are not of sweeps
+
     zipped = [name for name in plan.axes[drawn.axis].columns if name != drawn.name]
     named = with_unit(drawn.name, unit_of_argument(drawn.name)) + (
         f", and with it {', '.join(zipped)}" if zipped else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots
@@ -14,12 +13,14 @@ from hockeystick.sweep.view import Choice, Drawn
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from hockeystick.sweep.store import Store
 
-def figures_of(view: Choice, folder: Path, outputs: list[str], budget: float | None) -> dict[str, Figure]:
+
+def figures_of(view: Choice, store: Store, outputs: list[str], budget: float | None) -> dict[str, Figure]:
     """Return the pictures by the name of their file."""
     across = _drawn_scale(view, view.x)
     titles = view.titles
-    tables = {name: view.values(folder, name) for name in outputs}
+    tables = {name: view.values(store, name) for name in outputs}
     functions = {name: _output(view, name).function.name for name in outputs}
     if view.y is None:
         series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}

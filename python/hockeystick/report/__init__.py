@@ -67,7 +67,7 @@ def report_sweep(
 
     target = _target(out, destination)
     store = stored_sweep(out)
-    sample = read_sample(out, choose_cells(store.plan, x, y, slices))
+    sample = read_sample(store, choose_cells(store.plan, x, y, slices))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(page(sample, store.described()), encoding="utf-8")
     return target

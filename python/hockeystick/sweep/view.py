@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from hockeystick.sweep.errors import OutputError, require
 from hockeystick.sweep.parquet_part import Counts, count
 from hockeystick.sweep.plan import Axis, Plan, Values
-from hockeystick.sweep.store import stored_sweep
+from hockeystick.sweep.store import Store
 
 MAX_POINTS = 1000  # more along an axis than a picture has pixels
 MAX_PANELS = 6
@@ -74,12 +72,12 @@ class Choice:
             cells = (cells[:, None] + points.astype(np.int64) * strides[axis]).ravel()
         return cells
 
-    def values(self, out: Path, column: str) -> NDArray[np.float64]:
+    def values(self, store: Store, column: str) -> NDArray[np.float64]:
         """Return (slices, y, x) values of an output, (slices, 1, x) without y; NaN where the run has not been yet.
 
         Only the parts that hold them are read.
         """
-        cells, store = self.cells().reshape(self.num_slices, -1, len(self.x.points)), stored_sweep(out)
+        cells = self.cells().reshape(self.num_slices, -1, len(self.x.points))
         values, shards = np.full(cells.shape, np.nan), cells // self.plan.shard_rows
         for shard in np.intersect1d(shards, [*store.sizes()]).tolist():
             here = shards == shard
@@ -235,13 +233,13 @@ class Sample:
     errors: dict[str, int] = field(default_factory=dict)  # text -> first cell that has it, for the first texts
 
 
-def read_sample(out: str | os.PathLike[str], choice: Choice) -> Sample:
+def read_sample(store: Store, choice: Choice) -> Sample:
     """Read every part once: count all of its cells, keep the chosen ones."""
     plan, cells = choice.plan, choice.cells()
     names = [output.column for output in plan.outputs]
     outputs = {name: np.full(len(cells), np.nan) for name in names}
     sample = Sample(choice, outputs, np.zeros(len(cells), dtype=np.uint8), Counts())
-    store, order = stored_sweep(out), np.argsort(cells, kind="stable")
+    order = np.argsort(cells, kind="stable")
     borders = np.searchsorted(cells[order], np.arange(plan.num_shards + 1) * plan.shard_rows)
     absent = []
     for index in range(plan.num_shards):
