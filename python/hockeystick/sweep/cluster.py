@@ -212,8 +212,10 @@ class ClusterPool:
 
     def finish(self) -> tuple[str, list[int]]:
         """Say who wrote the parts; return those that workers have written, as they said, and that do not appear here in full length."""
-        told = [f"workers wrote {len(self.sizes):,} parts"] if self.sizes else []
-        told += [f"this process wrote {count:,}, since {reason}" for reason, count in self.handed_over.most_common(3)]
+        told = [f"this process wrote {count:,}, since {reason}" for reason, count in self.handed_over.most_common(3)]
+        if not self.sizes:  # nothing to look for
+            return "; ".join(told), []
+        told = [f"workers wrote {len(self.sizes):,} parts", *told]
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (unseen := dict(self.sizes.items() - self.store.sizes().items())) and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
