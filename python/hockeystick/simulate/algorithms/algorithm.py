@@ -101,6 +101,10 @@ class Algorithm:
         """Return the standard deviation of each silo's noise."""
         return each_silo("noise_std", self.noise_std, problem)
 
+    def _has_noise(self, problem: Problem) -> bool:
+        """Return whether no silo goes without noise; an algorithm whose noise is not `noise_std` overrides this."""
+        return min(self._noises(problem)) > 0
+
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         """Return what the compiled loops are told, after checking that settings and problem fit."""
         raise NotImplementedError
@@ -166,8 +170,7 @@ class Algorithm:
         if math.isinf(self.clip_norm):
             msg = "nothing is certified without clipping: clip_norm is infinite"
             raise NoGuaranteeError(msg)
-        other = getattr(self, "protocol", None) or getattr(self, "noise_multiplier", None)  # in place of noise_std
-        if other is None and min(self._noises(problem)) == 0:
+        if not self._has_noise(problem):
             msg = "nothing is certified without noise: noise_std is 0"
             raise NoGuaranteeError(msg)
         views = self._views(problem, rounds) if index is None else self._views_of(index, problem, rounds)

@@ -110,6 +110,10 @@ class AdaptiveClippingSGD(Algorithm):
             count_noise=self.count_noise,
         )
 
+    def _has_noise(self, problem: Problem) -> bool:
+        del problem
+        return True  # that of noise_multiplier, which is positive
+
     def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
         seen = "every round's noisy mean and count, and so all models and clip norms"

@@ -99,7 +99,7 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
 
 
 def check_protocol(algorithm: Algorithm, protocol: Any) -> None:
-    """Check that a protocol is one, of clipped gradients, and that there is no other noise."""
+    """Check that gradients are clipped, that the protocol is one, and that it is the only noise."""
     positive_scalar("clip_norm", algorithm.clip_norm)
     if not isinstance(protocol, BinomialNoise):
         msg = f"protocol must be BinomialNoise, not {shown(protocol)}"
@@ -153,6 +153,10 @@ class ShuffledMinibatchSGD(Algorithm):
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return self._plain_rule(problem, rounds, release=MEAN, **self.protocol._changes())
+
+    def _has_noise(self, problem: Problem) -> bool:
+        del problem
+        return True  # that of the protocol
 
     def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
@@ -299,6 +303,9 @@ class AcceleratedMinibatchSGD(Algorithm):
             self._set(name, non_negative_scalar(name, getattr(self, name)))
         if self.protocol is not None:
             check_protocol(self, self.protocol)
+
+    def _has_noise(self, problem: Problem) -> bool:
+        return self.protocol is not None or super()._has_noise(problem)
 
     def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         return ((rounds, self.scale),)
