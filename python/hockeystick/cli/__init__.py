@@ -230,7 +230,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=Help, **settings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Say of an option that the command has not which one was meant, before argparse misses another one."""
+        """Refuse an option that the command does not have and say which one was meant, before argparse says which others are required."""
         options = {name.lstrip("-").replace("-", "_"): name for name in self._option_string_actions}
         words = [] if self._subparsers else itertools.takewhile(lambda word: word != "--", args or ())
         for word in (word.partition("=")[0] for word in words if word.startswith("--")):

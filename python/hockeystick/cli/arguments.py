@@ -87,7 +87,7 @@ def shards(text: str) -> tuple[int, int]:
 
 
 def option(name: str) -> str:
-    """Return how an argument is given."""
+    """Return the option of an argument: --batch-size of batch_size."""
     return f"--{name.replace('_', '-')}"
 
 

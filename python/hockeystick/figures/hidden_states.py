@@ -48,7 +48,7 @@ def unit_process(lipschitz: float, diameter: float) -> dict[str, Any]:
 
 
 def exact(epsilon: Any, later: int, size: float, directions: Iterable[float], **chain: Any) -> NDArray[np.float64]:
-    """Return both ends of delta of a record used once, with gradients of this size, the largest over directions of the others'."""
+    """Return both ends of delta of a record that is used once, the largest over directions of the later gradients; all gradients have this size."""
     ends = []
     for others in directions:
         record = np.concatenate([[size], np.full(later, others * size)])

@@ -46,7 +46,7 @@ class Scale:
 
 
 def drawn_scale(plan: Plan, drawn: Drawn, label: str | None = None, ticks: tuple[str, ...] = ()) -> Scale:
-    """Return the scale of a drawn argument of a sweep; unless a label is given, it has the unit and those that move with it."""
+    """Return the scale of a drawn argument of a sweep; by default its label has the unit, and the arguments that move with this one."""
     from hockeystick.sweep.functions import unit_of_argument, with_unit  # noqa: PLC0415 - most pictures are not of sweeps
 
     zipped = [name for name in plan.axes[drawn.axis].columns if name != drawn.name]

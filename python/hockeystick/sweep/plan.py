@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from hockeystick.sweep.errors import OutputError, PlanError, must, needs, require, shorten
 from hockeystick.sweep.functions import Function, lookup, registered
 
-# Of cheap functions about 5 MB a shard: large enough for all cores, small enough to lose. Of costly ones about as much work,
-# and enough shards for a cluster. Of trainings a kill loses the one under way alone.
+# By the cost of a plan's functions. Cheap: about 5 MB a shard, large enough for all cores, small enough to lose. Costly: about as
+# much work in a shard, and enough shards for a cluster. Training: whoever kills a run loses only the training under way.
 SHARD_ROWS = {"cheap": 65536, "costly": 2048, "training": 1}
 MAX_SHARD_ROWS = 2**22
 MAX_CELLS = 10**12

@@ -141,7 +141,7 @@ def _others(plan: Plan, first: Drawn, second: Drawn | None, held: Iterable[int])
 def choose_drawn(
     plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None
 ) -> tuple[Drawn, Drawn | None, dict[int, NDArray[np.intp]]]:
-    """Return the two arguments to draw, the second None if no other is numeric, and axis -> position of those held."""
+    """Return the two arguments to draw, the second None if no other is numeric, and axis -> the one position of those held."""
     held = _held(plan, slices or {})
     drawable = _drawable(plan, held)
     for role, name in (("x", x), ("y", y)):
@@ -186,7 +186,7 @@ def _drawable(plan: Plan, held: Container[int]) -> dict[str, Drawn]:
 
 
 def _held(plan: Plan, slices: Mapping[str, str]) -> dict[int, NDArray[np.intp]]:
-    """Return axis -> position for the arguments that the caller holds."""
+    """Return axis -> the one position of the arguments that the caller holds."""
     held = {}
     for name, text in slices.items():
         names = ", ".join(plan.columns)

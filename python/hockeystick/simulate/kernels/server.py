@@ -20,9 +20,10 @@ def project(w, radius):
 
 @spliced
 def _acceleration(rule, rnd):
-    """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation, and which iterate is the last.
+    """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation, and where the last iterate stands.
 
-    Rounds are counted from 1 in each stage. A stage starts from the result of the one before: in its first round that is the last iterate.
+    Rounds are counted from 1 in each stage. A stage starts from the model that the stage before released: in the first round of a stage
+    that model is the last iterate.
     """
     stage = 0
     while stage + 1 < rule.stage_starts.size and rule.stage_starts[stage + 1] <= rnd:
@@ -33,7 +34,7 @@ def _acceleration(rule, rnd):
 
 @spliced
 def write_point(rule, state, rnd, at):
-    """Write where the clients take their gradients at this round, or start from."""
+    """Write the point at which the clients take their gradients in this round, or from which they start."""
     if rule.server == ACCELERATED:
         a, eta, last = _acceleration(rule, rnd)
         mu = rule.strong_convexity
