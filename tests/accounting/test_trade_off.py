@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 
@@ -31,6 +32,16 @@ def test_trade_off_of_approximate_dp():
     bound = composed((hs.ApproximateDP(epsilon, delta), 1)).trade_off(fpr)
     assert np.all(bound <= truth * (1 + 1e-12) + 1e-16)
     np.testing.assert_allclose(bound, truth, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("step", [hs.Gaussian(1.0), hs.Laplace(0.001), hs.PoissonSampled(hs.Gaussian(1.0), 0.01)])
+def test_the_callers_error_state_changes_nothing(step):
+    """Products that underflow, of tiny probabilities and of large epsilons, raise nothing in a caller's error state."""
+    rates, ledger = [0.0, 5e-324, 1e-300, 0.01, 0.5, 1.0], hs.Accountant().compose(step)
+    for answer in (ledger.trade_off, functools.partial(hs.risk.true_positive_rate, ledger)):
+        expected = answer(rates).tolist()
+        with np.errstate(all="raise"):
+            assert answer(rates).tolist() == expected
 
 
 def test_advantage():

@@ -72,7 +72,8 @@ def true_positive_rates(curve: Curve, rates: Array) -> Array:
         return rates.copy()  # nothing is told apart, and a line with a margin would say that a little is
     found = by_rate(true_positive_bounds, refine(curve, rates), rates, lambda lines: lines.min(axis=(0, 2)))
     # A relative margin is lost in rounding where numbers are subnormal: one step up more.
-    found = np.minimum(np.maximum(np.nextafter(found.reshape(rates.shape), 2.0), rates), 1.0)
+    with np.errstate(under="ignore"):
+        found = np.minimum(np.maximum(np.nextafter(found.reshape(rates.shape), 2.0), rates), 1.0)
     return np.where(rates == 0.0, curve.delta(math.inf), found)
 
 
@@ -112,18 +113,20 @@ def _between(table: Array, rates: Array) -> set[float]:
 def true_positive_bounds(table: Array, rates: Array) -> Array:
     """Return both lines of each point, rounded up, for a column of rates: of shape (2, rates, points)."""
     eps, delta = table.T
-    steep = delta + np.exp(eps) * rates  # all terms are positive
-    flat = -np.expm1(-eps) + np.exp(-eps) * (delta + rates)
-    both: Array = np.minimum(np.stack([steep, flat]) * (1.0 + FUNCTIONS), 1.0)
+    with np.errstate(under="ignore"):
+        steep = delta + np.exp(eps) * rates  # all terms are positive
+        flat = -np.expm1(-eps) + np.exp(-eps) * (delta + rates)
+        both: Array = np.minimum(np.stack([steep, flat]) * (1.0 + FUNCTIONS), 1.0)
     return both
 
 
 def false_negative_bounds(table: Array, rates: Array) -> Array:
     """Return one less both lines of each point, rounded down, in the same shape."""
     eps, delta = table.T
-    growth = np.exp(eps)
-    steep = (1.0 - delta) - growth * rates - FUNCTIONS * np.maximum(1.0 - delta, growth * rates)
-    flat = (((1.0 - delta) - rates) - FUNCTIONS * np.maximum(1.0 - delta, rates)) / growth
-    flat *= np.where(flat > 0.0, 1.0 - FUNCTIONS, 1.0)
+    with np.errstate(under="ignore"):
+        growth = np.exp(eps)
+        steep = (1.0 - delta) - growth * rates - FUNCTIONS * np.maximum(1.0 - delta, growth * rates)
+        flat = (((1.0 - delta) - rates) - FUNCTIONS * np.maximum(1.0 - delta, rates)) / growth
+        flat *= np.where(flat > 0.0, 1.0 - FUNCTIONS, 1.0)
     both: Array = np.maximum(np.stack([steep, flat]), 0.0)
     return both

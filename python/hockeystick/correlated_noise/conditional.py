@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, at_most, positive_scalar, probability_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, Array, at_most, positive_scalar, probability_scalar, scalar
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, UNIT, UP
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
@@ -313,7 +313,7 @@ def conditional_composition(
     array, steps = strategy_of_steps(strategy, steps)
     rate = probability_scalar("sampling_rate", sampling_rate)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    failure = scalar("failure", failure, lambda x: 0 < x < 1, "lie in (0, 1)")
+    failure = scalar("failure", failure, *OPEN_PROBABILITY)
     shifts = in_noise(np.abs(array), noise_multiplier) * UP
     with np.errstate(under="ignore"):
         if array.ndim == 2:

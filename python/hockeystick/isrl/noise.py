@@ -124,15 +124,15 @@ def noisy_mb_sgd_epsilon(
     [0.497 0.234]
     """
     grid = Checks(num_threads, on_error)
-    cells = [*in_domains(locals(), DOMAINS | {"noise_std": "positive"}, grid).values()]
+    cells = in_domains(locals(), DOMAINS | {"noise_std": "positive"}, grid)
+    records = cells["num_records"]
     if not replacement:
-        grid.require(
-            lambda k, n: k <= n, "batch_size must be at most num_records", batch_size=cells[4], num_records=cells[3]
-        )
+        rule = "batch_size must be at most num_records"
+        grid.require(lambda k, n: k <= n, rule, batch_size=cells["batch_size"], num_records=records)
 
-    setting_warnings.warn(setting_warnings.large_delta(cells[0], cells[3]))
+    setting_warnings.warn(setting_warnings.large_delta(cells["delta"], records))
     one = functools.partial(_epsilon_of_cell, replacement=replacement, strict=grid.strict)
-    wide = np.stack(broadcast(*cells))
+    wide = np.stack(broadcast(*cells.values()))
     with ThreadPoolExecutor(grid.threads) as pool:
         values = list(pool.map(one, wide.reshape(len(cells), -1).T))
     return grid.finish(np.array(values, dtype=np.float64).reshape(wide.shape[1:]))

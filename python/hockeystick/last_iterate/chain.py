@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import (
+    FRACTION,
     NON_NEGATIVE_OR_INFINITE,
     POSITIVE,
     STRICT,
@@ -245,7 +246,7 @@ def chain_delta(
     known = _smoothness(gradient_map, smoothness)
     curvature = scalar("curvature", curvature, *NON_NEGATIVE_OR_INFINITE)
     start = scalar("start", start, lambda x: abs(x) <= radius, "lie in [-diameter/2, diameter/2]")
-    tolerance = scalar("tolerance", tolerance, lambda x: 0 < x <= 1, "lie in (0, 1]")
+    tolerance = scalar("tolerance", tolerance, *FRACTION)
 
     records, neighbours, rates, scales = (np.broadcast_to(array, (length,)) for array in arrays.values())
     takes_part = np.ones(length, dtype=bool) if differing is None else np.arange(1, length + 1) == differing

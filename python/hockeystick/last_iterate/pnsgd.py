@@ -12,7 +12,6 @@ Source: Asoodeh, Diaz and Calmon 2020, "Privacy Amplification of Iterative Algor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -305,12 +304,12 @@ def _bound(
     eps: ArrayLike,
     counts: Mapping[str, ArrayLike],
     *process: ArrayLike,
-    **of: Any,
+    noise_name: str = "noise_std",
 ) -> Result:
     """Check the arguments of a run, and evaluate; `counts` are the record's step, if it is one, and how many there are."""
     eps = grid.non_negative_or_infinite("epsilon", eps)
     steps = [grid.count(name, value) for name, value in counts.items()]
-    arrays = check_process(grid, *process, bounded=True, **of)
+    arrays = check_process(grid, *process, noise_name=noise_name, bounded=True)
     if len(steps) > 1:
         check_index(grid, *steps)
     check_step(grid, arrays[0], *arrays[3:5])

@@ -38,7 +38,7 @@ def _checked(given: Mapping[str, Any], **domains: str) -> list[Array]:
 
 
 def table_row(given: Mapping[str, Any], **domains: str) -> list[Array]:
-    """Check the arguments of a row of Table 3, of which two leave a constant open."""
+    """Check the arguments of a row of Table 3; the rows of two schedules leave a constant open."""
     schedule, constant, open_rows = given["schedule"], given["constant"], ("cyclic", "continuous")
     if (constant is not None) != (choice("schedule", schedule, SCHEDULES) in open_rows):
         msg = f"constant must be given for the schedules {open_rows} and only there, not {shown(constant)} for schedule={shown(schedule)}"

@@ -571,7 +571,7 @@ def sampled_update_variance(gradients: ArrayLike, sampling_rate: float) -> float
     >>> print(f"{published.sampled_update_variance([1.0, 2.0, 3.0], 0.2):.2f}")
     2.24
     """
-    return corrected_variance(gradients, sampling_rate)  # of a single round
+    return corrected_variance(gradients, sampling_rate)  # both agree for a single sampling round
 
 
 def _weight(log_ratio: ArrayLike, utility_constant: Array) -> Array:

@@ -22,7 +22,7 @@ MAX_ROUNDS = 10**7  # their coefficients are written out
 
 
 def whole_rounds(users: Array, batch: Array) -> Array:
-    """Return n // m, of legal ones."""
+    """Return the number of rounds n // m, where both counts are legal."""
     return np.floor(users / np.where((batch >= 1) & (users <= LARGEST_COUNT), batch, 1.0))
 
 
@@ -259,7 +259,8 @@ def random_stop_excess_risk_rate(
     from scipy.special import digamma  # noqa: PLC0415 - takes longer to import than everything else here
 
     users, batch, dimension, noise, lipschitz, smoothness, radius, bound = checked(others)
-    convexity = STRICT.positive("strong_convexity", strong_convexity)  # of f, where beta is that of l
+    # That of f, and not of l, whose smoothness may be smaller.
+    convexity = STRICT.positive("strong_convexity", strong_convexity)
     rounds = whole_rounds(users, batch)
     statistical = ((lipschitz + smoothness * radius) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)
     harmonic = digamma(rounds + 1.0) + np.euler_gamma

@@ -305,8 +305,11 @@ def uploaded(problem: Problem, local_steps: int, *, averaged: int, prox: float =
         "local_steps": local_steps,
         "num_clients": averaged,
         "clip_norm": clip,
+        "smoothness": problem.smoothness,
+        "learning_rate": step,
     }
-    training |= {"smoothness": problem.smoothness, "learning_rate": step} | ({"prox": prox} if prox else {})
+    if prox:
+        training["prox"] = prox
     noise = rounded_up(float(gdp(**training, noise_std=1.0)) / float(theta_inverse(problem.epsilon, problem.delta)))
     while (reached := float(epsilon(problem.delta, **training, noise_std=noise))) > problem.epsilon:
         noise = rounded_up(np.nextafter(noise, np.inf))

@@ -159,7 +159,7 @@ def risk_rates(
 
 @dataclass(frozen=True)
 class _Inputs(Problem):
-    """The arguments of the rates, by the names that these have."""
+    """The inputs of a plan, and what else the functions of `isrl` take, by the names that they have for it."""
 
     gradient_std: float
     heterogeneity: float

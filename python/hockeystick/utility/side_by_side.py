@@ -328,9 +328,8 @@ def printed_aggregator(training: Training, rounds: Array) -> Array:
 
     def delta(count: int, eps: float) -> float:
         users = count * training.clients_per_round
-        total = aggregation(
-            training, federated.trusted_aggregator, epsilon=eps, num_users=users
-        )  # m/users before the sum
+        # The theorem has m/users before its sum, and here m/num_clients is meant.
+        total = aggregation(training, federated.trusted_aggregator, epsilon=eps, num_users=users)
         return float(total) * users / training.num_clients
 
     return np.array(
