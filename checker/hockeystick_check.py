@@ -579,7 +579,8 @@ def one_step(law: Law, epsilon: arb) -> arb:
 class Grid:
     """Losses kh with |k| <= n, h > 0. Those below count as -nh, by which delta can only grow, and those above as infinite.
 
-    A law may have less mass than 1. What is divided between two neighbours lies between them, or its masses of P and Q come as balls.
+    A law may have less mass than 1. Only losses between two neighbours are divided among them; the masses from outside the range of a law,
+    whose losses may lie elsewhere, are within the radius of the balls that are divided.
     """
 
     def __init__(self, h: arb, n: int) -> None:

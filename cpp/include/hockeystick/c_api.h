@@ -162,7 +162,7 @@ HS_API hs_status hs_mechanism_truncated_poisson(double noise_multiplier, double 
 HS_API hs_status hs_mechanism_truncated_poisson_zeroed_out(double noise_multiplier, double num_records,
                                                            double sampling_rate, double max_batch_size,
                                                            hs_mechanism** out);
-/* Run at each of so many steps, of which a record takes part in num_selected: one count is all the steps. */
+/* Run at each of `steps` steps, of which a record takes part in num_selected: composed once, it is all of them. */
 HS_API hs_status hs_mechanism_allocated(const hs_mechanism* mechanism, double steps, double num_selected,
                                         hs_mechanism** out);
 /* The same of Gaussian noise. */
@@ -204,7 +204,7 @@ HS_API hs_status hs_accountant_discrete(hs_accountant* accountant, const double*
 HS_API hs_status hs_accountant_discrete_pairs(hs_accountant* accountant, const double* p, const double* q, size_t n,
                                               const double* added_p, const double* added_q, size_t added_n,
                                               double count);
-/* Brackets of delta at n epsilon >= 0, and of epsilon at n deltas in [0, 1). */
+/* Brackets of delta at n epsilons >= 0, and of epsilon at n deltas in [0, 1). */
 HS_API hs_status hs_accountant_delta(const hs_accountant* accountant, const double* epsilon, size_t n, hs_bracket* out);
 HS_API hs_status hs_accountant_epsilon(const hs_accountant* accountant, const double* delta, size_t n, hs_bracket* out);
 

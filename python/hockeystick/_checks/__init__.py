@@ -31,7 +31,7 @@ NON_NEGATIVE_OR_INFINITE: Domain = (lambda x: x >= 0, "be non-negative")
 
 @functools.cache
 def interval(text: str) -> Domain:
-    """Return the domain of an interval as it is written, which are its words, too: "[0, 1)"."""
+    """Return the domain of an interval that is written like "[0, 1)" or "[1/300, 1e9]"; a refusal shows it as it is written."""
     low, high = (float(Fraction(end)) for end in text[1:-1].split(","))
     rules: dict[str, Callable[[Any], Any]] = {
         "[]": lambda x: (x >= low) & (x <= high),
@@ -137,13 +137,14 @@ def seed_scalar(name: str, value: int) -> int:
     return int(value)
 
 
-def random_generator(name: str, value: object) -> None:
-    """Check that an argument is a generator of random numbers."""
+def random_generator(name: str, value: object) -> np.random.Generator:
+    """Return `value` if it is a generator of random numbers."""
     if not isinstance(value, np.random.Generator):
         msg = (
             f"{name} must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(value)}"
         )
         raise TypeError(msg)
+    return value
 
 
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
@@ -179,7 +180,7 @@ class Refusal:
         return f"{self.rule}, not {', '.join(f'{n} = {v!s}' for n, v in zip(self.arguments, values, strict=True))}"
 
 
-EIGHT = 8  # bytes of the only integers that may be larger than doubles count
+EIGHT = 8  # bytes of an integer: with fewer it is a double exactly
 LARGEST = 10**308
 PLAIN = {int, float, np.float64, np.int64}
 

@@ -17,7 +17,8 @@ from hockeystick._checks import doors
 from hockeystick._checks.shown import shown
 from hockeystick._core import FloatingEnvironment, environment_is_right
 
-# Each row is one notion; an unknown argument is taken for another word of its row that the function has.
+# Each row is one notion, or two that other programs call by one word. An unknown argument is taken for another word of its row that the
+# function has.
 ARGUMENTS = (
     (
         "noise_multiplier",

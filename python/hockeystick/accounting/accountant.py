@@ -24,6 +24,7 @@ from hockeystick._checks import (
     broadcast,
     choice,
     count_scalar,
+    interval,
     scalar,
     setting_warnings,
     thread_count,
@@ -433,7 +434,7 @@ class Accountant(Steps):
         >>> print(hs.format_upper(rounds.rdp(4.0), ".4f"))
         0.2255
         """
-        domain = (lambda x: (x >= 1) & (x <= LARGEST_ORDER), f"lie in [1, {LARGEST_ORDER:.0f}]")
+        domain = interval(f"[1, {LARGEST_ORDER:.0f}]")
         ledger = self._counts()
         return _each("order", order, domain, lambda x: renyi.of_ledger(ledger, self._adjacency, x))
 

@@ -49,11 +49,9 @@ class Answer(NamedTuple):
     upper: float
     method: str
     direction: str
-    # Parts of the width, over the upper end: what lies within the bracket of the pairs that dominate, which the errors
-    # share in proportion (none if they are not told apart), and what lies between these pairs and those below.
-    errors: Mapping[str, float] = MappingProxyType({})
-    numerical: float = 0.0
-    pairs: float = 0.0
+    errors: Mapping[str, float] = MappingProxyType({})  # by origin, in proportion; empty if they are not told apart
+    numerical: float = 0.0  # width of the bracket of the pairs that dominate, over the upper end: what the errors make
+    pairs: float = 0.0  # distance between these pairs and those that are attained, over the upper end
     log_delta: float | None = None  # upper end of log delta, if the engine knows it even where delta underflows
     tried: tuple[str, ...] = ()  # what the engine tried, in order
 
@@ -265,14 +263,15 @@ class Composition:
 
 
 def _of_upper_end(answer: Answer) -> Answer:
-    """Return an answer that was asked for its upper end alone; if no engine bounded it from below, too, its error is not known."""
+    """Return an answer that was asked for its upper end alone, without errors unless an engine found a lower end as well."""
     return answer if answer.numerical < 1.0 else answer._replace(errors=MappingProxyType({}), numerical=0.0)
 
 
 def _shares(answer: Answer, bracket: Bracket, failure: float) -> dict[str, float]:
-    """Return the parts of the width of the bracket of both directions, whose lower end may be that of the other one.
+    """Return the parts of the relative width of the bracket of both directions, by origin.
 
-    That cuts from below, where the part between the pairs is. A probability of failure is on top of all.
+    The answer is that of the direction with the larger upper end. The other direction may have the larger lower end: what lies
+    below that end is no part of the width, which shortens the part between the pairs first, as it is the lowest.
     """
     upper = bracket.upper
     width = (upper - bracket.lower) / upper if 0.0 < upper < math.inf else float(bracket.lower < upper)

@@ -128,13 +128,13 @@ class Record(NamedTuple):
     The last run stands apart, since it may go on: a step more of its mechanism then leaves all else as it is.
     """
 
-    counts: Counts = Counts({}, {}, 0)  # without the steps of the last run that came late, after its first
-    ended: Stack = None  # the order of the runs before the last
-    last: Mechanism | None = None  # of which the last run is; its number, and how often it was composed in all
-    number: int = -1
-    total: int = 0
-    times: int = 0  # of these, in the last run
-    late: int = 0
+    counts: Counts = Counts({}, {}, 0)  # of all steps but the `late` ones
+    ended: Stack = None  # the runs and blocks before the last run
+    last: Mechanism | None = None  # the mechanism of the last run; None at the start, and after a block
+    number: int = -1  # of this mechanism, as in `counts`
+    total: int = 0  # how often it was composed in all
+    times: int = 0  # how often in the last run
+    late: int = 0  # how often since that run began: its mechanism's steps that `counts` does not have yet
     spent: tuple[Fraction, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -154,7 +154,7 @@ class Record(NamedTuple):
         return self.total if number == self.number else count
 
     def all_counts(self) -> Counts:
-        """Return the counts with all steps."""
+        """Return the counts, those of the late steps included."""
         if self.last is None or not self.late:
             return self.counts
         return self.counts.plus(self.last, self.late, (self.number, self.total - self.late))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import DELTA, Array, real, scalar
+from hockeystick._checks import DELTA, Array, interval, real, scalar
 from hockeystick._numeric.printing import format_lower
 
 KINDS = {
@@ -43,7 +43,7 @@ def delta_of(value: float, method: str) -> float:
 
 def failure_probability(confidence: float) -> float:
     """Return the probability of being wrong that a confidence leaves; with less than a half there is no bound to speak of."""
-    return 1.0 - scalar("confidence", confidence, lambda x: 0.5 <= x < 1, "lie in [0.5, 1)")
+    return 1.0 - scalar("confidence", confidence, *interval("[0.5, 1)"))
 
 
 def claim(epsilon: float, delta: float, method: str, confidence: float) -> str:

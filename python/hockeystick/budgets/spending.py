@@ -14,6 +14,7 @@ from hockeystick._checks import (
     OPEN_PROBABILITY,
     Domain,
     count_scalar,
+    interval,
     positive_scalar,
     scalar,
 )
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the rounding of both; the guarantees include it
 BISECTIONS = 60  # of an odometer
 
-SCALE: Domain = (lambda x: 1e-100 <= x <= 1e100, "lie in [1e-100, 1e100]")  # whose square is a normal double
+SCALE = interval("[1e-100, 1e100]")  # whose square is a normal double
 ORDER: Domain = (lambda x: 1.0 < x <= LARGEST_ORDER, f"be larger than 1 and at most {LARGEST_ORDER:.0f}")
 
 

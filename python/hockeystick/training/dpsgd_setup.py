@@ -108,20 +108,16 @@ class Batches:
     def epsilon(self, sampling: str, delta: float, *, equal: bool = False) -> Bracket:
         """Return the ends of epsilon at a delta below 1; with `equal`, the lower one of shuffled batches as if all had one size."""
         bracket = self.accountant(sampling).epsilon_bracket(delta)
-        return (
-            self._shuffled(bracket, shuffled_batches_epsilon_bracket, delta, equal)
-            if sampling == "shuffled"
-            else bracket
-        )
+        if sampling != "shuffled":
+            return bracket
+        return self._shuffled(bracket, shuffled_batches_epsilon_bracket, delta, equal)
 
     def delta(self, sampling: str, epsilon: float) -> Bracket:
         """Return the ends of delta at epsilon >= 0, in nats."""
         bracket = self.accountant(sampling).delta_bracket(epsilon)
-        return (
-            self._shuffled(bracket, shuffled_batches_delta_bracket, epsilon, False)
-            if sampling == "shuffled"
-            else bracket
-        )
+        if sampling != "shuffled":
+            return bracket
+        return self._shuffled(bracket, shuffled_batches_delta_bracket, epsilon, False)
 
     def words(self, kind: str) -> str:
         """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
@@ -143,7 +139,10 @@ class Batches:
         )
 
     def _shuffled(self, bracket: Bracket, attained: Callable[..., Bracket], value: float, equal: bool) -> Bracket:
-        """Return the bracket with the lower end of shuffled batches: of whole passes of all records, over batches of one size, not too many."""
+        """Return the bracket of shuffled batches, with what they attain as its lower end.
+
+        That is known of whole passes over all records in batches of one size, at most `MOST_STEPS` of them; otherwise the end is 0.
+        """
         whole, batches, lower = self.equal or (equal and not self.drop_last), self.num_batches, 0.0
         if whole and self.steps >= batches and batches <= MOST_STEPS:
             passes = self.steps // batches
@@ -316,10 +315,10 @@ def _require_poisson(sampling: str) -> None:
         raise ValueError(msg)
 
 
-def steps_of(epochs: float, dataset_size: int, batch_size: int, *, drop_last: bool = False) -> int:
+def steps_of(epochs: float, records: int, batch_size: int, *, drop_last: bool = False) -> int:
     """Return the number of optimiser steps, a pass being a whole number of them."""
-    passes, batches = math.floor(epochs), batches_of(dataset_size, batch_size, drop_last=drop_last)
-    length = batches if drop_last else dataset_size / batch_size
+    passes, batches = math.floor(epochs), batches_of(records, batch_size, drop_last=drop_last)
+    length = batches if drop_last else records / batch_size
     part = (epochs - passes) * length
     # A product that is an integer but for its rounding is that integer: 0.1 epochs of 10 steps are 1 step.
     rest = round(part) if abs(part - round(part)) <= 1e-12 * (epochs + 1) * length else math.ceil(part)

@@ -11,6 +11,7 @@ from hockeystick._checks import (
     choice,
     count_at_most,
     count_scalar,
+    interval,
     positive_scalar,
     scalar,
     setting_warnings,
@@ -26,6 +27,7 @@ from hockeystick.mechanisms import (
     Skellam,
 )
 from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism
+from hockeystick.mechanisms.integer_noise import SIGMA
 
 NoiseOn: TypeAlias = Literal["sum", "mean", "client"]
 Sampling: TypeAlias = Literal["poisson", "fixed_size", "all", "shuffled"]
@@ -245,7 +247,7 @@ def secure_aggregation_parameters(
     num_clients : int
         Clients whose updates are asked for in a round, at least 1.
     dropouts : int
-        How many of them may fail to send, or be in league with the server and tell it their noise, in any round; in [0, clients - 1]. The
+        How many of them may fail to send, or be in league with the server and tell it their noise, in any round; in [0, num_clients - 1]. The
         noise of the others is all that protects; a round with fewer must be thrown away unseen.
     rounds : int
         Number of rounds, at least 1. A client may be in all of them.
@@ -320,7 +322,11 @@ def secure_aggregation_parameters(
     adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
     scale = client_noise_std / granularity
     _require_room(bits, math.sqrt(num_clients) * scale)
-    norm = scalar("clip_norm over granularity, rounded,", rounded_norm(clip_norm / granularity, dimension, rounding, beta), lambda x: 1.0 <= x <= 1e9, "lie in [1, 1e9]")  # fmt: skip
+    norm = scalar(
+        "clip_norm over granularity, rounded,",
+        rounded_norm(clip_norm / granularity, dimension, rounding, beta),
+        *interval("[1, 1e9]"),
+    )
     mechanism = _mechanism(noise, scale, num_clients - dropouts, norm, dimension)
     shown = f"{rounds} rounds, in each of which the server sees only the sum over clients modulo 2^{bits} (secure aggregation), and who takes part"
     words = (shown, *_assumptions(num_clients, dropouts, norm, adjacency))
@@ -342,11 +348,13 @@ def _mechanism(
     noise: Noise, scale: float, honest: int, norm: float, dimension: int
 ) -> DistributedDiscreteGaussian | Skellam:
     if noise == "skellam":
-        variance = scalar("(client_noise_std over granularity)^2, of all clients,", honest * scale * scale / UP, lambda x: 1e-6 <= x <= 1e12, "lie in [1e-6, 1e12]")  # fmt: skip
+        variance = scalar(
+            "(client_noise_std over granularity)^2, of all clients,",
+            honest * scale * scale / UP,
+            *interval("[1e-6, 1e12]"),
+        )
         return Skellam(variance, norm, dimension)
-    sigma = scalar(
-        "client_noise_std over granularity", scale / UP, lambda x: 1e-3 <= x <= 1e5, "lie in [0.001, 100000]"
-    )
+    sigma = scalar("client_noise_std over granularity", scale / UP, *SIGMA)
     return DistributedDiscreteGaussian(sigma, honest, norm, dimension)
 
 

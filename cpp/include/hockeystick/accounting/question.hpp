@@ -140,7 +140,8 @@ struct Answer {
         return part < infinity ? part / upper : 1.0;
     }
     // The part of the width, relative to the upper end, that an engine's errors make: what lies
-    // within the bracket of the pairs that dominate, or all of it.
+    // within the bracket of the pairs that dominate, or all of it if the gap between the lists is
+    // numerical, too.
     double numerical_share() const {
         const double part = upper - (gap_is_numerical ? lower : max(min(dominating_lower, upper), lower));
         return part > 0.0 && part < infinity ? part / upper : 0.0;
