@@ -137,14 +137,13 @@ def seed_scalar(name: str, value: int) -> int:
     return int(value)
 
 
-def random_generator(name: str, value: object) -> np.random.Generator:
-    """Return `value` if it is a generator of random numbers."""
+def random_generator(name: str, value: object) -> None:
+    """Check that an argument is a generator of random numbers."""
     if not isinstance(value, np.random.Generator):
         msg = (
             f"{name} must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(value)}"
         )
         raise TypeError(msg)
-    return value
 
 
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:

@@ -8,7 +8,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import random_generator
 from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, Shuffled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism, require_mechanism
@@ -146,7 +145,10 @@ def _distinct(client_ids: Iterable[Client]) -> list[Client]:
 
 
 def _source(rng: np.random.Generator | None) -> np.random.Generator:
-    return np.random.default_rng() if rng is None else random_generator("rng", rng)
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {shown(rng)}"
+        raise TypeError(msg)
+    return np.random.default_rng() if rng is None else rng
 
 
 def check_participation(

@@ -259,7 +259,7 @@ def random_stop_excess_risk_rate(
     from scipy.special import digamma  # noqa: PLC0415 - takes longer to import than everything else here
 
     users, batch, dimension, noise, lipschitz, smoothness, radius, bound = checked(others)
-    # The strong convexity is that of the mean loss f; no bound by the smoothness of a single loss is asked of it.
+    # The strong convexity is that of f and the smoothness that of l, so that it may be the larger one: `checked` would refuse that.
     convexity = STRICT.positive("strong_convexity", strong_convexity)
     rounds = whole_rounds(users, batch)
     statistical = ((lipschitz + smoothness * radius) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)
