@@ -16,7 +16,7 @@ import hockeystick as hs
 import processes
 from hockeystick.report import report_sweep
 from hockeystick.sweep import run
-from hockeystick.sweep.functions import MEANING, REGISTERED, lookup, status, unit_of_argument, unit_of_value, with_unit
+from hockeystick.sweep.functions import MEANING
 from hockeystick.sweep.plan import parse
 
 pytest.importorskip("pyarrow")
@@ -229,27 +229,6 @@ def test_table_at_a_url(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="destination must be given for a table at a URL"):
         report_sweep(url)
     assert "All 120 cells of the plan are there." in text(report_sweep(url, tmp_path / "page.html"))
-
-
-@pytest.mark.parametrize("name", sorted(REGISTERED))
-def test_every_function_has_a_label(name: str) -> None:
-    """Somebody has looked at what the values of each registered function are worth; those called certified say so."""
-    assert status(name) in MEANING
-    assert status(name) != "unlabelled"
-    documentation = (lookup(name).call.__doc__ or "").lower()
-    if status(name) == "certified":
-        assert re.search(r"certified|upper bound|feasible|budget", documentation)
-    if status(name) == "unsound":
-        assert "no upper bound" in documentation
-
-
-def test_units() -> None:
-    """Probabilities and privacy losses have their units at the axes; what has the user's units has none."""
-    assert with_unit("epsilon", unit_of_argument("epsilon")) == "epsilon (nats)"
-    assert with_unit("clip_norm", unit_of_argument("clip_norm")) == "clip_norm"
-    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
-    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
-    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}
 
 
 def test_controls(tmp_path: Path) -> None:

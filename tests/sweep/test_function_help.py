@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,16 @@ import pytest
 from hockeystick.sweep import PlanError
 from hockeystick.sweep.evaluate import evaluate
 from hockeystick.sweep.function_help import arguments, cost, example, returns, summary
-from hockeystick.sweep.functions import MEANING, REGISTERED, TRAININGS, lookup, status
+from hockeystick.sweep.functions import (
+    MEANING,
+    REGISTERED,
+    TRAININGS,
+    lookup,
+    status,
+    unit_of_argument,
+    unit_of_value,
+    with_unit,
+)
 from hockeystick.sweep.plan import load
 
 pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.published.UnsoundBoundWarning")
@@ -29,6 +39,26 @@ def test_every_function_is_described(name: str) -> None:
     assert summary(name).endswith(".")
     assert cost(name) in (("training",) if name in TRAININGS else ("cheap", "costly"))
     assert status(name) in MEANING
+
+
+@pytest.mark.parametrize("name", sorted(REGISTERED))
+def test_every_function_has_a_label(name: str) -> None:
+    """Somebody has looked at what the values of each registered function are worth; those called certified say so."""
+    assert status(name) != "unlabelled"
+    documentation = (lookup(name).call.__doc__ or "").lower()
+    if status(name) == "certified":
+        assert re.search(r"certified|upper bound|feasible|budget", documentation)
+    if status(name) == "unsound":
+        assert "no upper bound" in documentation
+
+
+def test_units() -> None:
+    """Probabilities and privacy losses have their units at the axes; what has the user's units has none."""
+    assert with_unit("epsilon", unit_of_argument("epsilon")) == "epsilon (nats)"
+    assert with_unit("clip_norm", unit_of_argument("clip_norm")) == "clip_norm"
+    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
+    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
+    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}
 
 
 @pytest.mark.parametrize("name", EVERY)
