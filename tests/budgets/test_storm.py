@@ -1,4 +1,4 @@
-"""A storm on one file of client ledgers, of seconds by day; by hand: python tests/storms/ledger_storm.py SECONDS."""
+"""A storm on one file of client ledgers, of seconds by day; by hand: python tests/storms/ledger_storm.py SECONDS SEED."""
 
 from __future__ import annotations
 

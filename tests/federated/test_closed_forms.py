@@ -132,15 +132,8 @@ def test_axes(name: str) -> None:
             assert call(name, cell) == table[i, j]
 
 
-INFINITE = (
-    "delta",
-    "suffix",
-    "diameter",
-    "epsilon",
-    "mu",
-    "fpr",
-    "order",
-)  # for which infinity is legal, or is not tried
+# For which infinity is legal, or is not tried.
+INFINITE = ("delta", "suffix", "diameter", "epsilon", "mu", "fpr", "order")
 BEYOND = {  # what only some functions refuse
     "pnsgd": {"index": [90.0], "learning_rate": [7.0], "smoothness": [0.04], "strong_convexity": [0.6], "diameter": [np.inf]},
     "fedprox": {"learning_rate": [1.1], "prox": [0.4]},

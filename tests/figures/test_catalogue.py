@@ -30,7 +30,7 @@ def test_names_are_the_papers() -> None:
 
 @pytest.mark.parametrize("names", [[], ["list"]], ids=str)
 def test_command_lists_all(capsys: pytest.CaptureFixture[str], names: list[str]) -> None:
-    """Without a name of one, each has its line, with the paper, the seconds, what it shows, and what stands in for its data."""
+    """Without the name of a figure, or with the word list, each figure has its line, with the paper, the seconds, what it shows, and what stands in for its data."""
     assert main(["figures", *names]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == NAMES

@@ -47,7 +47,7 @@ WHO = {"clients", "records", "silos", "users"}  # which ones, never how many
 
 
 def test_a_quantity_has_one_name():
-    """No public call takes a word that another one stands for, and what says who takes part is no number."""
+    """No public call takes a word that another has replaced; a word for those who take part is never a number of them."""
     calls = dict(public())
     assert len(calls) > 500
     for name, signature in calls.items():

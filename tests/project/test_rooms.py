@@ -194,7 +194,7 @@ def test_public_names_live_at_the_top():
 
 
 def test_helpers_of_tests_have_names_of_their_own():
-    """They are imported by name alone, and of two with one name the folder that pytest has first hides the other."""
+    """Helpers are imported by name alone: of two with one name, that in the folder which pytest has first hides the other."""
     helpers = sorted(path.stem for folder in ("reference", "storms") for path in (TESTS / folder).glob("*.py"))
     assert helpers == sorted({*helpers})
 

@@ -26,7 +26,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def whole(finished: Path) -> dict[str, bytes]:
-    """Return its files."""
+    """Return the files of the finished run."""
     return content(finished)
 
 

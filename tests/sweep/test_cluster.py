@@ -36,8 +36,8 @@ THETA = {
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
     "axes": {
         "epsilon": {"linspace": [0.0, 4.0], "num": 10},
-        "r": [-1.0, 0.1, 1.0, 10.0],
-    },  # a quarter is out of the domain
+        "r": [-1.0, 0.1, 1.0, 10.0],  # a quarter is out of the domain
+    },
 }
 FEDERATION = {
     "shard_rows": 5,

@@ -133,9 +133,9 @@ CHANGES = [
         r"axes.epsilon.num changed from 5 to 6",
     ),
     (
-        {"axes": {**THETA["axes"], "epsilon": {"linspace": [0, 4.0], "num": 5}}},
+        {"axes": {**THETA["axes"], "epsilon": {"linspace": [0, 4.0], "num": 5}}},  # an integer for a double
         r"axes.epsilon.linspace changed from",
-    ),  # a type
+    ),
     (
         {"axes": {key: THETA["axes"][key] for key in ("r", "epsilon")}},
         r"axes order changed from epsilon, r to r, epsilon",

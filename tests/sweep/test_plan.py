@@ -206,8 +206,8 @@ def test_rows_of_a_shard() -> None:
         ({"outputs": OUTPUTS, "axes": AXES, "shard_rows": 3}, 3),
         (
             {"outputs": OUTPUTS, "axes": {"epsilon": {"range": [1, 10**5]}, "r": MILLION}},
-            2**19,
-        ),  # 10^11 cells, 190735 files
+            2**19,  # 10^11 cells, 190735 files
+        ),
         ({**dear, "axes": {"sampling_rate": [0.1], "steps": MILLION}}, 2048),
         ({**dear, "axes": {"sampling_rate": {"linspace": [0.1, 0.2], "num": 1000}, "steps": MILLION}}, 4096),
     ]

@@ -61,7 +61,7 @@ def federation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def out(tmp_path: Path, thetas: Path) -> Path:
-    """Return a copy of that of the thetas, which a test may damage."""
+    """Return a copy of the finished run of the thetas, which a test may damage."""
     return Path(shutil.copytree(thetas, tmp_path / "out"))
 
 

@@ -96,19 +96,8 @@ def test_sweep_around_a_plan(trust: str, tmp_path: Path) -> None:
 
 
 OPTIONS = [
-    *(
-        "plan",
-        "--trust",
-        "inter-silo",
-        "--num-silos",
-        "12",
-        "--num-records",
-        "500",
-        "--dimension",
-        "5",
-        "--lipschitz",
-        "1",
-    ),
+    *("plan", "--trust", "inter-silo", "--num-silos", "12", "--num-records", "500"),
+    *("--dimension", "5", "--lipschitz", "1"),
     *("--diameter", "2", "--smoothness", "1", "--strong-convexity", "0.1", "--epsilon", "2", "--delta", "1e-5"),
     *("--rounds", "1", "--batch-size", "500", "--top", "2"),
 ]
