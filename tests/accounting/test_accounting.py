@@ -80,6 +80,16 @@ def test_bounded_losses():
     assert added[:3] == (0.0, 0.0, "beyond the largest loss")
 
 
+def test_a_count_of_zero_composes_nothing():
+    """No step of a mechanism leaves ledger and brackets as they are; what cannot be composed is refused all the same."""
+    accountant, alone = (composed((hs.Gaussian(2.0), 3)) for _ in range(2))
+    assert accountant.compose(hs.Laplace(1.0), 0).compose(SAMPLED, 0.0) is accountant
+    assert accountant.ledger == {hs.Gaussian(2.0): 3}
+    assert accountant.delta_bracket(0.5) == alone.delta_bracket(0.5)
+    with pytest.raises(ValueError, match="replaced, not added or removed"):
+        accountant.compose(hs.RandomizedResponse(0.5, 3), 0)
+
+
 def test_pairs_for_each_direction():
     """Each direction is answered by its own pair, alone or composed: a pair with its reverse is Discrete, the larger counts."""
     strong, weak = hs.Discrete([0.7, 0.3], [0.2, 0.8]), hs.Discrete([0.5, 0.5], [0.4, 0.6])
