@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+import refused_calls
 from compositions import MIXED
 
 LONGEST, LONGEST_REPR = 500, 2000
@@ -60,11 +61,10 @@ HUGE = {
     "accountant": large_accountant(),
     "class": SimpleNamespace(name="x" * 100_000, history=[Shown()], mechanism=Shown),
 }
-ROOMS = [hs, *filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__))]
 # Public functions and classes of the rooms that compute.
 PUBLIC = {
     f"{room.__name__}.{name}": call
-    for room in ROOMS
+    for room in refused_calls.ROOMS
     for name in room.__all__
     if callable(call := getattr(room, name))
     if not (isinstance(call, type) and issubclass(call, (BaseException, enum.Enum)))

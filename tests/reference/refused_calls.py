@@ -16,6 +16,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import hockeystick as hs
+
+# The package, and its modules that a user need not import by themselves.
+ROOMS = [hs, *filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__))]
+
 
 def rows(table: str) -> list:
     """Return the rows of a table as parameters of a test; what is indented goes on the line before."""
