@@ -53,7 +53,7 @@ def written(run: Callable[[str], Told]) -> Callable[[str], str]:
 def refused(run: Callable[[str], Told]) -> Callable[..., None]:
     """Return a function that checks that a command line ends with an exit code, writes nothing, and says why in one line.
 
-    The line begins with a reason that names the program.
+    A reason that names the program stands at the beginning of that line, another one anywhere in it.
     """
 
     def check(line: str, reason: str, code: int = 2) -> None:
