@@ -1,4 +1,4 @@
-"""What is measured: one list for the benchmarks under pytest and for ratios.py, so that both time the same calls."""
+"""What is measured: the calls that ratios.py times, whose answers test_bench_cases.py holds against the peer's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import expressions
 import numpy as np
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 import hockeystick as hs
 from hockeystick import federated, last_iterate
-
-if TYPE_CHECKING:
-    from pytest_benchmark.fixture import BenchmarkFixture
 
 Array = NDArray[np.float64]
 Function = Callable[..., Any]
@@ -45,8 +42,11 @@ class Case:
     atol: float = 0.0
     goals: dict[str, float] = field(default_factory=dict)  # least ratio to the peer, by instruction set
 
-    def check(self, result: Any) -> None:
-        """Raise AssertionError unless ours and the peer agree on the first cells of `result`."""
+    def check(self, library: str) -> None:
+        """Raise AssertionError unless ours and the peer agree with a library on its first cells."""
+        call = self.function(library)
+        assert call is not None
+        result = call(*self.arguments(self.cells(library)))
         for function in (self.ours, self.peer):
             if function is not None:
                 expected = np.atleast_1d(function(*self.arguments(min(self.peer_size, 10_000))))
@@ -65,14 +65,6 @@ class Case:
     def cells(self, library: str) -> int:
         """Return the number of cells that a library is timed on."""
         return min(self.size, self.peer_size) if library == "scipy" else self.size
-
-    def run(self, benchmark: BenchmarkFixture, library: str) -> None:
-        """Time one library under pytest-benchmark and check its result."""
-        function = self.function(library)
-        assert function is not None
-        benchmark.group = self.name
-        benchmark.extra_info.update(cells=self.cells(library), goal_ratio=self.goals, **hs.show_config())
-        self.check(benchmark(function, *self.arguments(self.cells(library))))
 
 
 def offers(cases: Sequence[Case]) -> list[tuple[Case, str]]:

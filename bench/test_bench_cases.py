@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import cases
 import numpy as np
 import pytest
-
-if TYPE_CHECKING:
-    from pytest_benchmark.fixture import BenchmarkFixture
 
 ALL = [*cases.HOCKEY_STICK, *cases.CONTRACTION, *cases.CLOSED_FORMS, *cases.HIDDEN_STATES]
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("case", "library"), cases.offers(ALL), ids=str)
-def test_case(benchmark: BenchmarkFixture, case: cases.Case, library: str) -> None:
+def test_case(case: cases.Case, library: str) -> None:
     """Libraries and threads give the same numbers, to what the expression can resolve; the chain is answered within its tolerance."""
-    case.run(benchmark, library)
+    case.check(library)
 
 
 @pytest.mark.parametrize("case", cases.SHIFTED_INTERPOLATION, ids=lambda case: case.name)
-def test_shifted_interpolation(benchmark: BenchmarkFixture, case: cases.Case) -> None:
+def test_shifted_interpolation(case: cases.Case) -> None:
     """The shifts are those whose squares sum to the value, and the weights a legal certificate that closes the gap.
 
     It takes O(T), and O(T log T) with a diameter even where blocks merge over thousands of rounds.
     """
-    benchmark.group = case.name
-    optimum = benchmark(case.ours, *case.arguments(1))
+    optimum = case.ours(*case.arguments(1))
     assert np.isclose(np.sum(optimum.shifts**2), optimum.value, rtol=1e-9)
     assert np.all((optimum.weights >= 0) & (optimum.weights <= 1))
     assert optimum.weights[-1] == 1
