@@ -1,4 +1,4 @@
-"""Map how wide and how slow epsilon's brackets are: python bench/brackets.py [--cells N] [--rows TEXT] [--json FILE] [--peer].
+"""Map how wide and how slow epsilon's brackets are: python bench/brackets.py [--cells N] [--rows TEXT] [--json FILE].
 
 Each row is a mechanism under one adjacency. Its cells are random and ordinary: noise multipliers from 0.3 to 20, sampling rates
 from 1e-5 to 0.3, 1 to 100,000 steps and deltas from 1e-12 to 1e-3, all log-uniform. A line says
@@ -6,15 +6,11 @@ from 1e-5 to 0.3, 1 to 100,000 steps and deltas from 1e-12 to 1e-3, all log-unif
 - width: the numerical part of (upper - lower)/upper, median and largest;
 - pairs: the part that lies between the dominating pair and what is attained, which no computing narrows;
 - ms: processor time of one `epsilon_bracket`, asked cold.
-
-With `--peer`, dp_accounting's accountant answers the first `PEER_CELLS` cells of each mechanism that it has, with its default interval. The line then
-says by how much its epsilon exceeds ours, and its time over ours, both as medians. Where ours is below its bound, as it always should be, the excess is positive.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import math
 import sys
@@ -28,8 +24,6 @@ import numpy as np
 
 import hockeystick as hs
 from hockeystick.mechanisms.base import Adjacency
-
-PEER_CELLS = 5
 
 
 class Cell(NamedTuple):
@@ -45,12 +39,10 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A mechanism, its adjacency, and the peer's event if it has one; both of a cell."""
+    """A mechanism of a cell, and its adjacency."""
 
     ours: Callable[[Cell], hs.mechanisms.Mechanism]
     adjacency: Adjacency = "add_or_remove"
-    peer: Callable[[Any, Cell], Any] | None = None  # given the module dp_event
-    by_renyi: bool = False  # whether the peer's accountant is its RdpAccountant
 
 
 def cells(count: int, seed: int) -> Iterator[Cell]:
@@ -102,42 +94,24 @@ def composed(c: Cell) -> hs.Composed:
     return hs.Composed([(hs.Gaussian(c.noise), 1), (hs.Laplace(2 * c.noise), 2)])
 
 
-def sampled_gaussian_event(e: Any, c: Cell) -> Any:
-    return e.PoissonSampledDpEvent(c.rate, e.GaussianDpEvent(c.noise))
-
-
-def fixed_size_event(e: Any, c: Cell) -> Any:  # its noise is over the sensitivity to replacing, twice ours
-    return e.SampledWithoutReplacementDpEvent(c.size, c.batch, e.GaussianDpEvent(c.noise / 2))
-
-
-def truncated_event(e: Any, c: Cell) -> Any:
-    return e.TruncatedSubsampledGaussianDpEvent(c.size, c.rate, largest_batch(c), c.noise)
-
-
 ROWS: dict[str, Row] = {
-    "Poisson Gauss, add/remove": Row(poisson(gaussian), peer=sampled_gaussian_event),
-    "Poisson Gauss, replace": Row(poisson(gaussian), "replace", sampled_gaussian_event),
+    "Poisson Gauss, add/remove": Row(poisson(gaussian)),
+    "Poisson Gauss, replace": Row(poisson(gaussian), "replace"),
     "fixed size Gauss, add/remove": Row(fixed(hs.Gaussian, replacement=False)),
-    "fixed size Gauss, replace": Row(fixed(hs.Gaussian, replacement=False), "replace", fixed_size_event, by_renyi=True),
+    "fixed size Gauss, replace": Row(fixed(hs.Gaussian, replacement=False), "replace"),
     "with replacement Gauss, add/remove": Row(fixed(hs.Gaussian, replacement=True)),
     "with replacement Gauss, replace": Row(fixed(hs.Gaussian, replacement=True), "replace"),
-    "Laplace": Row(laplace, peer=lambda e, c: e.LaplaceDpEvent(c.noise)),
-    "Poisson Laplace, add/remove": Row(
-        poisson(laplace), peer=lambda e, c: e.PoissonSampledDpEvent(c.rate, e.LaplaceDpEvent(c.noise))
-    ),
+    "Laplace": Row(laplace),
+    "Poisson Laplace, add/remove": Row(poisson(laplace)),
     "Poisson Laplace, replace": Row(poisson(laplace), "replace"),
     "fixed size Laplace, replace": Row(fixed(hs.Laplace, replacement=False), "replace"),
     "discrete Gauss": Row(discrete_gaussian),
     "Poisson discrete Gauss, add/remove": Row(poisson(discrete_gaussian)),
     "Poisson discrete Gauss, replace": Row(poisson(discrete_gaussian), "replace"),
-    "mixture of Gaussians": Row(
-        lambda c: hs.MixtureOfGaussians(*mixture(c)), peer=lambda e, c: e.MixtureOfGaussiansDpEvent(*mixture(c))
-    ),
-    "truncated Poisson, add/remove": Row(truncated, peer=truncated_event),
+    "mixture of Gaussians": Row(lambda c: hs.MixtureOfGaussians(*mixture(c))),
+    "truncated Poisson, add/remove": Row(truncated),
     "truncated Poisson, replace": Row(truncated, "replace"),
-    "discrete Laplace": Row(
-        lambda c: hs.DiscreteLaplace(1.0 / c.noise), peer=lambda e, c: e.DiscreteLaplaceDpEvent(1.0 / c.noise, 1)
-    ),
+    "discrete Laplace": Row(lambda c: hs.DiscreteLaplace(1.0 / c.noise)),
     "Poisson Composed(Gauss, 2 Laplace)": Row(poisson(composed)),
     "RandomAllocation": Row(lambda c: hs.RandomAllocation(gaussian(c), max(2, round(1.0 / c.rate)))),
 }
@@ -162,33 +136,9 @@ def measure(row: Row, cell: Cell) -> Measured:
     return Measured(math.inf if math.isnan(width) else max(width - pairs, 0.0), pairs, seconds, bracket.upper)
 
 
-def ask_peer(row: Row, cell: Cell) -> tuple[float, float]:
-    """Return the peer's epsilon and its processor time."""
-    from dp_accounting import NeighboringRelation, dp_event, pld, rdp  # noqa: PLC0415  (optional)
-
-    neighbours = NeighboringRelation[{"replace": "REPLACE_ONE"}.get(row.adjacency, "ADD_OR_REMOVE_ONE")]
-    assert row.peer is not None
-    kind = rdp.RdpAccountant if row.by_renyi else pld.PLDAccountant
-    started = time.process_time()
-    accountant = kind(neighboring_relation=neighbours)
-    epsilon = accountant.compose(row.peer(dp_event, cell), cell.steps).get_epsilon(cell.delta)
-    return epsilon, time.process_time() - started
-
-
-def peer_part(row: Row, asked: list[Cell], ours: list[Measured]) -> dict[str, float]:
-    """Compare with the peer: medians of its excess and of the ratio of times."""
-    found = [(ask_peer(row, cell), mine) for cell, mine in zip(asked, ours, strict=True)]
-    return {
-        "excess": float(np.median([epsilon / mine.upper - 1.0 for (epsilon, _), mine in found if mine.upper > 0.0])),
-        "times": float(np.median([seconds / mine.seconds for (_, seconds), mine in found])),
-    }
-
-
 def line_of(name: str, result: dict[str, Any]) -> str:
     parts = [f"{key} {result[key][0]:.1e} / {result[key][1]:.1e}" for key in ("width", "pairs")]
     parts.append(f"ms {result['seconds'][0] * 1e3:.2f} / {result['seconds'][1] * 1e3:.1f}")
-    if "excess" in result:
-        parts.append(f"peer +{result['excess']:.1e}, {result['times']:.0f} times as long")
     return f"{name:36s} " + " | ".join(parts)
 
 
@@ -197,10 +147,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=50)
     parser.add_argument("--rows", default="", help="only rows whose name contains this text")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--peer", action="store_true")
     options = parser.parse_args()
-    if options.peer and not importlib.util.find_spec("dp_accounting"):
-        parser.error("--peer needs dp-accounting: pip install '.[peers]'")
     warnings.simplefilter("ignore", hs.ImplausibleSettingWarning)
     results: dict[str, Any] = {}
     for number, (name, row) in enumerate(ROWS.items()):
@@ -211,8 +158,6 @@ def main() -> None:
         columns = {key: [getattr(one, key) for one in found] for key in ("width", "pairs", "seconds")}
         results[name] = {key: (float(np.median(values)), max(values)) for key, values in columns.items()}
         results[name]["widest"] = str(asked[int(np.argmax(columns["width"]))])
-        if options.peer and row.peer:
-            results[name].update(peer_part(row, asked[:PEER_CELLS], found[:PEER_CELLS]))
         sys.stdout.write(line_of(name, results[name]) + "\n")
         sys.stdout.flush()
     if options.json:
