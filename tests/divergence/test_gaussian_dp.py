@@ -113,34 +113,6 @@ def test_monotone_in_mu(x: float, y: float, eps: float, delta: float) -> None:
     assert hs.gdp_trade_off(high, delta) <= hs.gdp_trade_off(low, delta) * (1 + 1e-11) + 1e-300
 
 
-FUNCTIONS = {
-    "gdp_delta": (hs.gdp_delta, {"mu": 1.0, "epsilon": 1.0}),
-    "gdp_epsilon": (hs.gdp_epsilon, {"mu": 1.0, "delta": 1e-5}),
-    "gdp_trade_off": (hs.gdp_trade_off, {"mu": 1.0, "fpr": 0.1}),
-    "gdp_rdp": (hs.gdp_rdp, {"mu": 1.0, "order": 2.0}),
-    "gdp_advantage": (hs.gdp_advantage, {"mu": 1.0}),
-}
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_grids_and_threads(function: str) -> None:
-    """Arguments broadcast, scalars give floats, and any number of threads gives the same bits."""
-    call, good = FUNCTIONS[function]
-    assert isinstance(call(**good), float)
-    rng = np.random.default_rng(0)
-    grid = {
-        name: value * rng.uniform(0.1, 1, (300, 1) if i else (1, 200)) for i, (name, value) in enumerate(good.items())
-    }
-    alone = call(**grid, num_threads=1)
-    assert alone.shape == ((300, 200) if len(good) == 2 else (1, 200))
-    for threads in (2, 7):
-        np.testing.assert_array_equal(call(**grid, num_threads=threads), alone)
-    with pytest.raises(ValueError, match=r"num_threads.*-1"):
-        call(**good, num_threads=-1)
-    with pytest.raises(ValueError, match=r"on_error.*'skip'"):
-        call(**good, on_error="skip")
-
-
 def test_advantage_to_the_last_digits() -> None:
     """From tiny to huge distances, on both sides of where its two formulas meet."""
     mu = np.concatenate([np.geomspace(1e-300, 40.0, 400), np.linspace(1.9, 2.1, 101), [5e-324, 1e300]])

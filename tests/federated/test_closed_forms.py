@@ -12,8 +12,10 @@ import pytest
 
 import high_precision as exact
 import hockeystick as hs
-from hockeystick import federated, last_iterate
+from hockeystick import federated, isrl, last_iterate, published, utility
 from theorems import log_close
+
+pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.published.UnsoundBoundWarning")
 
 FEDERATION = {
     "rounds": 20.0, "local_steps": 7.0, "num_clients": 30.0, "clip_norm": 1.0, "noise_std": 1.5, "smoothness": 1.0, "learning_rate": 0.05,
@@ -23,6 +25,14 @@ AGGREGATOR = {
 }  # fmt: skip
 DESCENT = {
     "index": 3.0, "num_records": 40.0, "learning_rate": 0.5, "smoothness": 0.5, "strong_convexity": 0.1, "lipschitz": 1.0, "diameter": 1.0,
+}  # fmt: skip
+RISK = {
+    "num_users": 1000.0, "batch_size": 10.0, "dimension": 7.0, "noise_std": 0.5, "gradient_bound": 2.0, "gradient_std": 1.0, "smoothness": 3.0,
+    "strong_convexity": 0.5,
+}  # fmt: skip
+SILOS = {
+    "diameter": 2.0, "rounds": 50.0, "lipschitz": 1.0, "num_records": 1000.0, "num_silos": 30.0, "silos_per_round": 8.0, "dimension": 10.0,
+    "noise_std": 0.3, "smoothness": 1.0, "strong_convexity": 0.25,
 }  # fmt: skip
 
 
@@ -36,6 +46,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "gdp_epsilon": (hs.gdp_epsilon, {"mu": 1.0, "delta": 1e-5}),
     "gdp_trade_off": (hs.gdp_trade_off, {"mu": 1.0, "fpr": 0.1}),
     "gdp_rdp": (hs.gdp_rdp, {"mu": 1.0, "order": 2.0}),
+    "gdp_advantage": (hs.gdp_advantage, {"mu": 1.0}),
+    "zcdp_delta": (hs.zcdp_delta, {"rho": 0.5, "epsilon": 1.0, "xi": 0.1}),
+    "zcdp_epsilon": (hs.zcdp_epsilon, {"rho": 0.5, "delta": 1e-5, "xi": 0.1}),
     "fedavg_gdp": (federated.fedavg_gdp, FEDERATION),
     "fedavg_gdp, cyclic": (federated.fedavg_gdp, FEDERATION | {"schedule": "cyclic"}),
     "fedavg_gdp, diameter": (federated.fedavg_gdp, FEDERATION | {"diameter": 0.3}),
@@ -45,6 +58,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "fedprox_gdp": (federated.fedprox_gdp, FEDERATION | {"prox": 2.0}),
     "fedprox_delta": (federated.fedprox_delta, {"epsilon": 0.5} | FEDERATION | {"prox": 2.0}),
     "fedprox_epsilon": (federated.fedprox_epsilon, {"delta": 1e-5} | FEDERATION | {"prox": 2.0, "diameter": 0.1}),
+    "published.fedavg_gdp": (published.fedavg_gdp, FEDERATION),
+    "published.fedavg_gdp, cyclic": (published.fedavg_gdp, FEDERATION | {"schedule": "cyclic", "c": 1.2}),
+    "published.fedprox_gdp": (published.fedprox_gdp, FEDERATION | {"prox": 2.0}),
     "pnsgd_gaussian": (last_iterate.pnsgd_gaussian, {"epsilon": 0.5, "noise_std": 2.0} | DESCENT),
     "pnsgd_laplace": (last_iterate.pnsgd_laplace, {"epsilon": 0.2, "noise_scale": 2.0} | DESCENT),
     "pnsgd_rdp": (last_iterate.pnsgd_rdp, {"epsilon": 0.5, "noise_std": 2.0} | without("diameter")),
@@ -53,8 +69,12 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "trusted_aggregator_random_stop": (
         federated.trusted_aggregator_random_stop, {"epsilon": 0.5, **AGGREGATOR, "loss": "nonconvex", "suffix": 0.4},
     ),
+    "utility.risk": (utility.trusted_aggregator_excess_risk, RISK),
+    "isrl.risk": (isrl.mb_sgd_risk_bound, SILOS),
 }  # fmt: skip
-WHOLE = ("rounds", "local_steps", "num_clients", "num_users", "batch_size", "index", "num_records")
+WHOLE = (
+    "rounds", "local_steps", "num_clients", "num_users", "batch_size", "index", "num_records", "num_silos", "dimension",
+)  # fmt: skip
 PER_ROUND = ("learning_rate", "noise_std", "lipschitz", "radius")
 
 
@@ -82,7 +102,7 @@ def call(name: str, cells: dict[str, np.ndarray], **more: Any) -> np.ndarray:
     function, arguments = FUNCTIONS[name]
     words = {key: value for key, value in arguments.items() if not isinstance(value, float)}
     wide = {
-        key: value[..., np.newaxis] if "aggregator" in name and key in PER_ROUND else value
+        key: value[..., np.newaxis] if name.startswith("trusted") and key in PER_ROUND else value
         for key, value in cells.items()
     }
     return np.asarray(function(**wide, **words, **more))
@@ -90,7 +110,7 @@ def call(name: str, cells: dict[str, np.ndarray], **more: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_layouts(name: str) -> None:
-    """Alone, strided, transposed, unaligned, or one argument to an axis: the same bits as next to each other."""
+    """Alone, strided, transposed, unaligned, by any number of threads: the same bits as next to each other. Numbers give a float."""
     n = 40 if "stagewise" in name else 2100
     cells = drawn(FUNCTIONS[name][1], n)
     plain = call(name, cells)
@@ -104,56 +124,67 @@ def test_layouts(name: str) -> None:
         key: np.frombuffer(b"-" + value.tobytes(), dtype=np.uint8)[1:].view(np.float64) for key, value in cells.items()
     }
     np.testing.assert_array_equal(call(name, raw), plain)
-    np.testing.assert_array_equal(call(name, cells, num_threads=3), plain)
+    for threads in (1, 2, 3, 7):
+        np.testing.assert_array_equal(call(name, cells, num_threads=threads), plain)
+    assert isinstance(FUNCTIONS[name][0](**FUNCTIONS[name][1]), float)
 
 
-QUICK = [
-    name for name in FUNCTIONS if "stagewise" not in name
-]  # the others are computed cell by cell, which takes long
+QUICK = [name for name in FUNCTIONS if "stagewise" not in name]  # that is computed cell by cell, which takes long
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [name for name in QUICK if len(FUNCTIONS[name][1]) > 1])
 def test_axes(name: str) -> None:
-    """Factors that are computed over their own axes give what a cell gives alone."""
-    cells = drawn(FUNCTIONS[name][1], 60)
+    """Factors that are computed over their own axes, by any number of threads, give what a cell gives alone."""
+    cells = drawn(FUNCTIONS[name][1], 300)
     names = list(cells)
     first, second = names[0], names[-1]
     for one, other in ((first, second), (second, first), (names[len(names) // 2], first)):
         if one == other:
             continue
         grid = {key: value[0] for key, value in cells.items()} | {
-            one: cells[one][:60, np.newaxis],
-            other: cells[other][:50],
+            one: cells[one][:, np.newaxis],
+            other: cells[other][:200],
         }
         table = call(name, grid)
-        assert table.shape == (60, 50)
-        for i, j in ((0, 0), (59, 49), (17, 31)):
+        assert table.shape == (300, 200)
+        for threads in (1, 2, 7) if one == first else ():
+            np.testing.assert_array_equal(call(name, grid, num_threads=threads), table)
+        for i, j in ((0, 0), (299, 199), (17, 31)):
             cell = {key: value[0] for key, value in cells.items()} | {one: cells[one][i], other: cells[other][j]}
             assert call(name, cell) == table[i, j]
 
 
 # For which infinity is legal, or is not tried.
-INFINITE = ("delta", "suffix", "diameter", "epsilon", "mu", "fpr", "order")
+INFINITE = ("delta", "suffix", "diameter", "epsilon", "mu", "fpr", "order", "rho", "xi")
 BEYOND = {  # what only some functions refuse
     "pnsgd": {"index": [90.0], "learning_rate": [7.0], "smoothness": [0.04], "strong_convexity": [0.6], "diameter": [np.inf]},
     "fedprox": {"learning_rate": [1.1], "prox": [0.4]},
+    "published.fedprox": {"prox": [0.4]},
     "trusted": {"num_users": [1.0], "batch_size": [210.0]},
+    "utility.risk": {"batch_size": [2100.0]},
+    "isrl.risk": {"silos_per_round": [0.5, 31.0]},
 }  # fmt: skip
 
 
 def bad_values(name: str, key: str) -> list[float]:
     """Return what a function refuses of an argument; a negative eps is that of a Gaussian curve. project/test_arguments has more."""
     found = [np.nan, *([] if (name, key) == ("gdp_delta", "epsilon") else [-1.0]), *([1.5] if key in WHOLE else [])]
-    found += [0.0] * (key in (*WHOLE, *PER_ROUND, "clip_norm", "prox", "noise_scale", "diameter", "suffix"))
+    legal = key == "noise_std" and name.endswith("risk")
+    found += [0.0] * (
+        not legal and key in (*WHOLE, *PER_ROUND, "clip_norm", "prox", "noise_scale", "diameter", "suffix")
+    )
     found += [1.1] * (key in ("delta", "suffix"))
     return found + [np.inf] * (key not in INFINITE) + BEYOND.get(name.split("_", maxsplit=1)[0], {}).get(key, [])
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_out_of_domain(name: str) -> None:
-    """A bad number raises ValueError with its name, cell and value; with on_error="nan" it spoils its own cell only."""
+    """A bad number raises ValueError with its name, cell and value; with on_error="nan" it spoils its own cell only. Words and threads are checked."""
     cells = drawn(FUNCTIONS[name][1], 33)
     plain = call(name, cells)
+    for option, bad in (("num_threads", -1), ("on_error", "skip")):
+        with pytest.raises(ValueError, match=f"{option}.*{bad!r}"):
+            call(name, cells, **{option: bad})
     for key in cells:
         for bad in bad_values(name, key):
             spoiled = {k: v.copy() for k, v in cells.items()}
@@ -202,7 +233,7 @@ def test_a_billion_users_records_or_rounds() -> None:
     """Constants cost the same for any number of them."""
     many = {"num_users": 1e9, "batch_size": 1.0, "num_records": 1e9, "rounds": 1e9}
     for name, (function, good) in FUNCTIONS.items():
-        if "stagewise" not in name and not name.startswith("gdp"):
+        if "stagewise" not in name and not name.startswith(("gdp", "utility", "isrl")):
             found = function(**(good | {key: value for key, value in many.items() if key in good}))
             assert isinstance(found, float), name
             assert found >= 0, name

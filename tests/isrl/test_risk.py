@@ -22,8 +22,6 @@ def test_epsilon_grid() -> None:
     assert grid[1, 0] == one.epsilon(1e-5)
     again = isrl.noisy_mb_sgd_epsilon(**arguments, noise_std=[1.0, -1.0, 1.0], batch_size=[10, 10, 51], on_error="nan")
     assert np.isnan(again).tolist() == [[False, True, True]] * 2
-    risk = isrl.mb_sgd_risk_bound(**RISK | {"noise_std": [0.1, -1.0], "silos_per_round": [[5], [11]]}, on_error="nan")
-    assert np.isnan(risk).tolist() == [[False, True], [True, True]]
 
 
 RISK = setting(

@@ -64,18 +64,3 @@ def test_warnings(schedule: str) -> None:
     with pytest.warns(UnsoundBoundWarning, match="Theorem 15") as caught:
         published.fedprox_gdp(**FEDPROX)
     assert caught[0].filename == __file__
-
-
-def test_on_error_nan_and_threads() -> None:
-    """on_error="nan" spoils exactly the bad cells, and threads do not change a bit."""
-    result = quietly(published.fedavg_gdp, **(FEDAVG | {"noise_std": [0.5, -1.0, 0.5]}), on_error="nan")
-    assert np.isnan(result).tolist() == [False, True, False]
-    result = quietly(published.fedavg_gdp, **FEDAVG, schedule="cyclic", c=[1.0, -1.0, np.nan], on_error="nan")
-    assert np.isnan(result).tolist() == [False, True, True]
-    result = quietly(published.fedprox_gdp, **(FEDPROX | {"prox": [2.0, 1.0, 2.0]}), on_error="nan")
-    assert np.isnan(result).tolist() == [False, True, False]
-    grid = {"noise_std": np.linspace(0.1, 2, 400)[:, None], "rounds": np.arange(1, 300)}
-    for function, good in ((published.fedavg_gdp, FEDAVG), (published.fedprox_gdp, FEDPROX)):
-        alone = quietly(function, **(good | grid), num_threads=1)
-        for threads in (2, 7):
-            np.testing.assert_array_equal(quietly(function, **(good | grid), num_threads=threads), alone)

@@ -67,7 +67,6 @@ def test_delta_grid() -> None:
     out = utility.trusted_aggregator_delta(1.0, **DELTA | {"batch_size": [3, 61]}, on_error="nan")
     assert np.isnan(out).tolist() == [False, True]
     assert np.isnan(utility.trusted_aggregator_delta(-1.0, **DELTA, on_error="nan"))
-    assert np.isnan(utility.trusted_aggregator_excess_risk(**RISK | {"batch_size": 0}, on_error="nan"))
     assert np.isnan(utility.random_stop_excess_risk_convex(**STOPPED | {"radius": -1.0}, on_error="nan"))
 
 
