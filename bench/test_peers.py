@@ -10,7 +10,7 @@ import accountants
 import numpy as np
 import peers
 import pytest
-from questions import QUESTIONS, exact_delta
+from peers import QUESTIONS, exact_delta
 
 pytest.importorskip("mpmath")
 
