@@ -1,8 +1,9 @@
-"""The C library, called through ctypes: agreement with the package, error codes, threads."""
+"""The C library, called through ctypes: agreement with the package and closed forms, error codes, threads."""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -18,10 +20,14 @@ import compiled
 import effort
 import hockeystick as hs
 import processes
+import refused_calls
 from compiled import Accountant, Bracket
+from hockeystick import federated, last_iterate
 
 ROOT = Path(__file__).parents[2]
 ONE, TWO = ("q", "log_q", "q_inv"), ("theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon")
+SCHEDULES = ("constant", "cyclic", "stagewise", "continuous")  # in the order of their codes
+ROUNDING = 1e-11  # of mu and log delta 1e-12, in both libraries
 
 
 def test_the_storm_calls_everything():
@@ -34,6 +40,28 @@ def test_the_storm_calls_everything():
 def library():
     """Return the library."""
     return compiled.library()
+
+
+def written(library, name, arguments, out):
+    """Return what a function writes, or raise what the library says; then it has written nothing."""
+    before = bytes(out)
+    try:
+        compiled.call(library, name, *arguments, ctypes.byref(out))
+    except ValueError:
+        assert bytes(out) == before
+        raise
+    return out
+
+
+def answer(library, name, *arguments):
+    """Return the number that a function writes."""
+    return written(library, name, arguments, ctypes.c_double(7.0)).value
+
+
+def bracket(library, name, *arguments):
+    """Return the bracket that a function writes."""
+    out = written(library, name, arguments, Bracket(7.0, 7.0))
+    return out.lower, out.upper
 
 
 def test_versions(library):
@@ -110,14 +138,12 @@ def test_bounds_without_composing(library):
 
 def test_dpsgd(library):
     """DP-SGD's ends and noise are those of the grids."""
-    out, noise = Bracket(), ctypes.c_double()
-    assert library.hs_dpsgd_epsilon(1.0, 0.01, 1000, 1e-5, ctypes.byref(out)) == 0
-    ours = float(hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5))
-    assert out.lower <= ours == pytest.approx(out.upper, rel=1e-6)
-    assert library.hs_dpsgd_delta(1.0, 0.01, 1000, 2.0, ctypes.byref(out)) == 0
-    assert float(hs.dpsgd_delta(1.0, 0.01, 1000, 2.0)) == pytest.approx(out.upper, rel=1e-6)
-    assert library.hs_dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5, ctypes.byref(noise)) == 0
-    assert noise.value == pytest.approx(float(hs.dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5)), rel=1e-6)
+    lower, upper = bracket(library, "dpsgd_epsilon", 1.0, 0.01, 1000, 1e-5)
+    assert lower <= float(hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5)) == pytest.approx(upper, rel=1e-6)
+    _, upper = bracket(library, "dpsgd_delta", 1.0, 0.01, 1000, 2.0)
+    assert float(hs.dpsgd_delta(1.0, 0.01, 1000, 2.0)) == pytest.approx(upper, rel=1e-6)
+    noise = answer(library, "dpsgd_noise_multiplier", 0.01, 1000, 2.0, 1e-5)
+    assert noise == pytest.approx(float(hs.dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5)), rel=1e-6)
 
 
 SHUFFLED = [(1.0, 7, 3), (0.5, 1000, 1), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1), (2000.0, 2, 1), (0.3, 10**6, 1)]
@@ -127,41 +153,125 @@ SHUFFLED = [(1.0, 7, 3), (0.5, 1000, 1), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1
 @pytest.mark.parametrize(("noise", "batches", "epochs"), SHUFFLED)
 def test_shuffled_batches(library, noise, batches, epochs):
     """Both ends of shuffled batches are those of the package."""
-    out = Bracket()
     setting = {"noise_multiplier": noise, "num_batches": batches, "epochs": epochs}
     for eps in (0.0, 0.5, 3.0, math.inf):
-        assert library.hs_shuffled_batches_delta(noise, batches, epochs, eps, ctypes.byref(out)) == 0
-        assert (out.lower, out.upper) == hs.shuffled_batches_delta_bracket(eps, **setting)[:2]
+        found = bracket(library, "shuffled_batches_delta", *setting.values(), eps)
+        assert found == hs.shuffled_batches_delta_bracket(eps, **setting)[:2]
     for delta in (0.0, 1e-9, 1e-5, 0.2):
-        assert library.hs_shuffled_batches_epsilon(noise, batches, epochs, delta, ctypes.byref(out)) == 0
-        assert (out.lower, out.upper) == hs.shuffled_batches_epsilon_bracket(delta, **setting)[:2]
+        found = bracket(library, "shuffled_batches_epsilon", *setting.values(), delta)
+        assert found == hs.shuffled_batches_epsilon_bracket(delta, **setting)[:2]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (("shuffled_batches_delta", 0.0, 2, 1, 1.0), "noise_multiplier must be positive and finite, not 0"),
-        (("shuffled_batches_delta", 1.0, 2.5, 1, 1.0), "num_batches must be an integer in [1, 1000000], not 2.5"),
-        (("shuffled_batches_epsilon", 1.0, 2e6, 1, 0.1), "num_batches must be an integer in [1, 1000000], not 2e+06"),
-        (("shuffled_batches_epsilon", 1.0, 2, 0, 0.1), "epochs must be an integer in [1, 2^53], not 0"),
-        (("shuffled_batches_delta", 1.0, 2, 1, -1.0), "epsilon must be non-negative, not -1"),
-        (("shuffled_batches_delta", 1.0, 2, 1, math.nan), "epsilon must be non-negative, not nan"),
-        (("shuffled_batches_epsilon", 1.0, 2, 1, 1.0), "delta must lie in [0, 1), not 1"),
-        (("dpsgd_epsilon", 0.0, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not 0"),
-        (("dpsgd_epsilon", math.nan, 0.1, 1, 1e-5), "noise_multiplier must be positive and finite, not nan"),
-        (("dpsgd_epsilon", 1.0, 1.5, 1, 1e-5), "sampling_rate must lie in [0, 1], not 1.5"),
-        (("dpsgd_epsilon", 1.0, 0.1, 1.5, 1e-5), "steps must be an integer in [1, 2^53], not 1.5"),
-        (("dpsgd_epsilon", 1.0, 0.1, 1, 1.0), "delta must lie in [0, 1), not 1"),
-        (("dpsgd_delta", 1.0, 0.1, 1, -1.0), "epsilon must be non-negative, not -1"),
-    ],
-)
-def test_refused_numbers(library, call, message):
-    """An argument outside its domain gives its code and message, and the result is untouched."""
-    name, *numbers = call
-    out = Bracket(7.0, 7.0)
-    assert getattr(library, f"hs_{name}")(*numbers, ctypes.byref(out)) == 1
-    assert compiled.message(library) == message
-    assert (out.lower, out.upper) == (7.0, 7.0)
+def test_gaussian_dp(library):
+    """Delta is theta, epsilon its inverse, and the trade-off function Phi(Phi^-1(1 - fpr) - mu); 300 cells."""
+    normal = NormalDist()
+    for mu, k in itertools.product((0.01, 0.3, 1.0, 2.5, 6.0), range(1, 21)):
+        assert library.hs_gdp_delta(mu, 0.2 * k) == pytest.approx(float(hs.theta(0.2 * k, mu)), rel=1e-13)
+        delta = 10.0 ** (-0.6 * k)
+        epsilon = library.hs_gdp_epsilon(mu, delta)
+        assert library.hs_gdp_delta(mu, epsilon) <= delta * (1.0 + 1e-9)
+        assert epsilon == 0.0 or float(hs.theta(epsilon, mu)) == pytest.approx(delta, rel=1e-9)
+        missed = normal.cdf(normal.inv_cdf(1.0 - k / 21) - mu)
+        assert library.hs_gdp_trade_off(mu, k / 21) == pytest.approx(missed, rel=1e-9)
+    assert library.hs_gdp_epsilon(1.0, 0.0) == math.inf
+    outside = [(-1.0, 1.0), (1.0, -1.0), (math.nan, 1.0)]
+    assert all(math.isnan(library.hs_gdp_delta(*cell)) for cell in outside)
+    assert all(math.isnan(library.hs_gdp_epsilon(1.0, delta)) for delta in (-0.1, 1.1, math.nan))
+    assert all(math.isnan(library.hs_gdp_trade_off(1.0, rate)) for rate in (-0.1, 1.1, math.nan))
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_federated_averaging_of_equal_rounds(library, code):
+    """Without a diameter mu = 2 V lr sqrt(T/m)/sigma times the sum of a round's steps over lr; 150 cells."""
+    for rounds, steps, clients in itertools.product((1, 7, 100, 10**6, 2**53), (1, 3, 40), (1, 10, 1000)):
+        for noise, rate in ((0.01, 0.1), (1.0, 1e-3)):
+            length = steps if code == 0 else math.fsum(1.0 / j for j in range(1, steps + 1))
+            exact = 2.0 * 1.5 * rate * length * math.sqrt(rounds / clients) / noise
+            found = answer(library, "fedavg_gdp", code, rounds, steps, clients, 1.5, noise, 0.7, rate, math.inf)
+            assert found == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("code", range(4))
+def test_federated_averaging_is_the_packages(library, code):
+    """Every schedule with and without a diameter gives Python's mu; 144 cells."""
+    for rounds, steps, noise, smoothness, diameter in itertools.product(
+        (1, 9, 300), (1, 4), (0.05, 1.0), (0.0, 0.8), (0.02, 1.0, math.inf)
+    ):
+        setting = {"clip_norm": 1.0, "noise_std": noise, "smoothness": smoothness, "learning_rate": 0.1}
+        mu = federated.fedavg_gdp(
+            rounds=rounds, local_steps=steps, num_clients=20, **setting, schedule=SCHEDULES[code], diameter=diameter
+        )
+        found = answer(library, "fedavg_gdp", code, rounds, steps, 20, *setting.values(), diameter)
+        assert found == pytest.approx(mu, rel=ROUNDING)
+
+
+def test_last_iterate(library):
+    """Theorem 4 of Asoodeh, Diaz and Calmon: theta(2L/sigma) theta(M D/(lr sigma))^(n - i), as in the package; 96 cells."""
+    cells = itertools.product((0.0, 0.5, 2.0), (1, 20, 39, 40), (0.5, 2.0), (0.0, 0.3), (0.5, 3.0))
+    for eps, index, noise, convexity, diameter in cells:
+        setting = {"learning_rate": 0.5, "noise_std": noise, "lipschitz": 1.0, "smoothness": 0.8}
+        setting |= {"strong_convexity": convexity, "diameter": diameter}
+        found = answer(library, "pnsgd_gaussian", eps, index, 40, *setting.values())
+        assert found == pytest.approx(
+            last_iterate.pnsgd_gaussian(eps, index=index, num_records=40, **setting), rel=1e-9
+        )
+        contraction = math.sqrt(1.0 - 2.0 * 0.5 * 0.8 * convexity / (0.8 + convexity))
+        later = float(hs.theta(eps, contraction * diameter / (0.5 * noise)))
+        exact = float(hs.theta(eps, 2.0 / noise)) * later ** (40 - index)
+        assert found == pytest.approx(exact, rel=1e-9, abs=1e-300)
+
+
+FEDERATION = [0, 100, 5, 50, 1.0, 0.1, 1.0, 0.01, math.inf]
+DESCENT = [1.0, 20, 40, 0.5, 2.0, 1.0, 0.5, 0.0, 1.0]
+REFUSED = r"""
+bracket("shuffled_batches_delta", 0.0, 2, 1, 1.0) -> ^noise_multiplier must be positive and finite, not 0$
+bracket("shuffled_batches_delta", 1.0, 2.5, 1, 1.0) -> ^num_batches must be an integer in \[1, 1000000\], not 2\.5$
+bracket("shuffled_batches_epsilon", 1.0, 2e6, 1, 0.1) -> ^num_batches must be an integer in \[1, 1000000\], not 2e\+06$
+bracket("shuffled_batches_epsilon", 1.0, 2, 0, 0.1) -> ^epochs must be an integer in \[1, 2\^53\], not 0$
+bracket("shuffled_batches_delta", 1.0, 2, 1, -1.0) -> ^epsilon must be non-negative, not -1$
+bracket("shuffled_batches_delta", 1.0, 2, 1, nan) -> ^epsilon must be non-negative, not nan$
+bracket("shuffled_batches_epsilon", 1.0, 2, 1, 1.0) -> ^delta must lie in \[0, 1\), not 1$
+bracket("dpsgd_epsilon", 0.0, 0.1, 1, 1e-5) -> ^noise_multiplier must be positive and finite, not 0$
+bracket("dpsgd_epsilon", nan, 0.1, 1, 1e-5) -> ^noise_multiplier must be positive and finite, not nan$
+bracket("dpsgd_epsilon", 1.0, 1.5, 1, 1e-5) -> ^sampling_rate must lie in \[0, 1\], not 1\.5$
+bracket("dpsgd_epsilon", 1.0, 0.1, 1.5, 1e-5) -> ^steps must be an integer in \[1, 2\^53\], not 1\.5$
+bracket("dpsgd_epsilon", 1.0, 0.1, 1, 1.0) -> ^delta must lie in \[0, 1\), not 1$
+bracket("dpsgd_delta", 1.0, 0.1, 1, -1.0) -> ^epsilon must be non-negative, not -1$
+federation(0, 4) -> schedule must be HS_CONSTANT_STEPS, HS_CYCLIC_STEPS
+federation(0, -1) -> schedule must be HS_CONSTANT_STEPS
+federation(1, 0.5) -> rounds must be an integer in \[1, 2\^53\], not 0.5
+federation(2, 0.0) -> local_steps must be an integer in \[1, 2\^53\], not 0
+federation(3, nan) -> num_clients must be an integer in \[1, 2\^53\], not nan
+federation(4, 0.0) -> clip_norm must be positive and finite, not 0
+federation(5, inf) -> noise_std must be positive and finite, not inf
+federation(6, -1.0) -> smoothness must be non-negative and finite, not -1
+federation(7, 0.0) -> learning_rate must be positive and finite, not 0
+federation(8, 0.0) -> diameter must be positive, not 0
+federation(8, nan) -> diameter must be positive, not nan
+descent(0, -1.0) -> epsilon must be non-negative, not -1
+descent(1, 0.0) -> index must be an integer in \[1, 2\^53\], not 0
+descent(1, 41.0) -> index must lie in \[1, num_records\], not 41
+descent(2, 1.5) -> num_records must be an integer in \[1, 2\^53\], not 1.5
+descent(3, 5.0) -> learning_rate must be at most 2/\(smoothness \+ strong_convexity\), not 5
+descent(4, 0.0) -> noise_std must be positive and finite, not 0
+descent(5, nan) -> lipschitz must be positive and finite, not nan
+descent(6, inf) -> smoothness must be non-negative and finite, not inf
+descent(7, 0.7) -> strong_convexity must lie in \[0, smoothness\], not 0.7
+descent(8, inf) -> diameter must be positive and finite, not inf
+"""
+
+
+@pytest.mark.parametrize(("call", "reason"), refused_calls.rows(REFUSED))
+def test_refused(library, call, reason):
+    """An argument outside its domain gives its code, its name and its value, and the result is untouched."""
+
+    def changed(name, arguments):
+        return lambda place, value: answer(library, name, *arguments[:place], value, *arguments[place + 1 :])
+
+    names = {"bracket": lambda *asked: bracket(library, *asked), "nan": math.nan, "inf": math.inf}
+    names |= {"federation": changed("fedavg_gdp", FEDERATION), "descent": changed("pnsgd_gaussian", DESCENT)}
+    refused_calls.check(call, reason, names)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +292,15 @@ def test_refused_steps(library, adjacency, kind, arguments, message):
     with pytest.raises(ValueError, match=message):
         handle.compose(kind, *arguments)
     assert handle.ask("epsilon", 1e-5) == [(0.0, 0.0)]
+
+
+def test_rounds_that_grow_the_cost(library):
+    """Schedules that differ from round to round take at most 10^6 rounds, and NULL is refused."""
+    for code in (2, 3):
+        with pytest.raises(ValueError, match=r"rounds must be an integer in \[1, 1000000\], not 1000001"):
+            answer(library, "fedavg_gdp", code, 1000001, *FEDERATION[2:])
+    assert library.hs_fedavg_gdp(*FEDERATION, None) == 1
+    assert library.hs_last_error_message() == b"mu must not be NULL"
 
 
 def test_refused_handles(library):
