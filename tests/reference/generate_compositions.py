@@ -1,15 +1,18 @@
-"""Write sampled_gaussian.csv: log delta(eps) of Poisson-sampled Gaussians, one direction a row (--check: recompute some rows).
+"""Write sampled_gaussian.csv and ledgers.json: log delta(eps) of compositions, one direction a row (--check: recompute some rows).
 
-Columns: the arguments as doubles that read back exactly (`remove` is 1 where P is the mixture, 0 where Q is), log delta to
+The first has Poisson-sampled Gaussians. Columns: the arguments as doubles that read back exactly (`remove` is 1 where P is the mixture, 0 where Q is), log delta to
 34 digits, of which 17 at least are right (1 - delta = -expm1(log delta) has them too), and the relative error of log delta
 that is allowed: 1e-9 max(1, |log delta|) up to delta = 1/2, above it the one that makes 1e-9 of 1 - delta.
 One step has a closed form, two are an integral over it, more are contour integrals confirmed by a second contour.
-Takes a quarter of an hour; needs python-flint.
+Each row of the second has `steps`, a list of [mechanism, its parameters, count] with "sampled_gaussian" [noise multiplier, sampling rate],
+"gaussian" [noise multiplier] and "laplace" [scale over sensitivity]; `remove`, as above; `eps`; and `log_delta` to 34 digits, of
+which 17 at least are right. Takes a quarter of an hour; needs python-flint.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import random
 from collections.abc import Iterator
@@ -22,11 +25,39 @@ import contour_integral as contour
 import high_precision as exact
 import tables
 from sampled_gaussian import BY_FFT, DELTAS, NAMED, Cell, few_steps
+from slow_values import gaussian_beside_laplace_delta
 
 HEADER = ["noise_multiplier", "sampling_rate", "steps", "remove", "eps", "value", "tolerance"]
 TOLERANCE = 1e-9
 TARGETS = (1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-40, 1e-80, 1e-150, 1e-300)
 COMPLEMENTS = (0.3, 0.1, 1e-3, 1e-9)
+
+Steps = tuple[tuple[str, tuple[float, ...], int], ...]
+
+SAMPLED: Steps = (
+    ("sampled_gaussian", (1.0, 0.01), 500),
+    ("sampled_gaussian", (0.8, 0.004), 1000),
+    ("sampled_gaussian", (2.0, 0.1), 100),
+)
+EVERYTHING: Steps = (*SAMPLED, ("gaussian", (10.0,), 10), ("laplace", (20.0,), 50))
+NOISES: Steps = (("gaussian", (20.0,), 100), ("laplace", (10.0,), 30), ("laplace", (40.0,), 300))
+SMALL_RATES: Steps = (
+    ("sampled_gaussian", (0.6, 1e-3), 1000),
+    ("sampled_gaussian", (5.0, 0.3), 10),
+    ("laplace", (5.0,), 10),
+)
+LEDGERS: tuple[tuple[Steps, bool, float], ...] = (
+    (SAMPLED, True, 3.0),
+    (SAMPLED, False, 3.0),
+    (EVERYTHING, True, 2.0),
+    (EVERYTHING, False, 2.0),
+    (EVERYTHING, True, 9.0),
+    (EVERYTHING, True, 0.0),
+    (NOISES, True, 1.5),
+    (NOISES, True, 6.0),
+    (SMALL_RATES, True, 2.5),
+    (SMALL_RATES, False, 2.5),
+)
 
 
 class Answer(NamedTuple):
@@ -143,9 +174,9 @@ def cells(count: int) -> Iterator[tuple[Cell, Answer]]:
             return
 
 
-def agree(first: mp.mpf, second: mp.mpf, what: str) -> None:
-    """Raise ArithmeticError unless two values of delta agree to 17 digits."""
-    if abs(first / second - 1) > mp.mpf(10) ** -17:
+def agree(first: mp.mpf, second: mp.mpf, what: str, digits: int = 17) -> None:
+    """Raise ArithmeticError unless two values of delta agree to so many digits."""
+    if abs(first / second - 1) > mp.mpf(10) ** -digits:
         message = f"{what}: {mp.nstr(first, 25)} and {mp.nstr(second, 25)}"
         raise ArithmeticError(message)
 
@@ -181,6 +212,39 @@ def verify() -> None:
                 raise ArithmeticError(message)
 
 
+def composition(steps: Steps, *, remove: bool) -> contour.Ledger:
+    """Return the composition for the contour integral."""
+    make = {
+        "sampled_gaussian": lambda sigma, q: contour.SampledGaussian(sigma, q, remove=remove),
+        "gaussian": contour.Gaussian,
+        "laplace": contour.Laplace,
+    }
+    return [(make[name](*parameters), count) for name, parameters, count in steps]
+
+
+def log_delta(steps: Steps, eps: float, *, remove: bool) -> mp.mpf:
+    """Return log delta(eps), which is at most log(1/2) in all rows."""
+    value = contour.evaluate(composition(steps, remove=remove), eps, upper=True)
+    return mp.log(mp.mpf(value.mid().str(50, radius=False)))
+
+
+def verify_compositions() -> None:
+    """Hold the moments of Laplace and Gaussian steps against an integral and a closed form."""
+    mixed = mp.exp(log_delta((("gaussian", (0.7,), 1), ("laplace", (2.0,), 1)), 1.0, remove=True))
+    normal = mp.exp(log_delta((("gaussian", (6.0,), 9), ("gaussian", (8.0,), 16)), 1.0, remove=True))
+    integral = gaussian_beside_laplace_delta(0.7, 2.0, 1.0, 1.0)  # all records are sampled
+    agree(mixed, integral, "Gaussian beside Laplace noise", 15)
+    agree(normal, exact.theta(1.0, math.sqrt(0.5)), "Gaussian steps", 15)
+
+
+def ledgers() -> list[dict[str, object]]:
+    """Return the rows of ledgers.json."""
+    return [
+        {"steps": steps, "remove": remove, "eps": eps, "log_delta": mp.nstr(log_delta(steps, eps, remove=remove), 34)}
+        for steps, remove, eps in LEDGERS
+    ]
+
+
 def rows(count: int) -> Iterator[list[object]]:
     """Yield the rows of the table."""
     for cell, found in cells(count):
@@ -201,17 +265,19 @@ def check(step: int = 17) -> int:
 
 
 def main() -> None:
-    """Verify the method, then write or check the table."""
+    """Verify the method, then write the tables or check the first."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare a subsample of the committed table")
     parser.add_argument("--rows", type=int, default=60, help="cells at random, besides the named ones (default: 60)")
     arguments = parser.parse_args()
     mp.mp.dps, ctx.dps = 50, 60
     verify()
+    verify_compositions()
     if arguments.check:
         print(f"{check()} rows agree")
     else:
         print(f"{tables.write('sampled_gaussian', HEADER, rows(arguments.rows))} rows written")
+        (tables.FOLDER / "ledgers.json").write_text(json.dumps(ledgers(), indent=1) + "\n")
 
 
 if __name__ == "__main__":
