@@ -1,7 +1,8 @@
-"""Audits against bounds: none exceeds a certified one, and the printed bounds that are false are refuted; docs/audit/audit.md."""
+"""Audits against bounds, and of every simulated algorithm: none exceeds a certified one, and printed bounds that are false are refuted; docs/audit/audit.md."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import runpy
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hockeystick import audit, federated, published
+from hockeystick import audit, federated, published, simulate
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "audit" / "audit.md").read_text(encoding="utf-8")
@@ -95,3 +96,53 @@ def test_theorem_12a_is_refuted_beyond_doubt() -> None:
     certified = federated.fedavg_gdp(**cell)
     assert printed < 0.7 * shown
     assert 0.9 * certified < shown <= certified
+
+
+SCRIPT = runpy.run_path(str(ROOT / "docs" / "tables" / "simulated_audits.py"))
+
+
+@pytest.fixture(scope="module")
+def simulated() -> list:
+    """Give the cases with their certified epsilons and audits."""
+    pytest.importorskip("numba")
+    return list(SCRIPT["audited"](20_000))
+
+
+@pytest.mark.slow
+def test_simulated_audits_stay_below_the_guarantees(simulated: list) -> None:
+    """With a joint confidence of 0.99: 0 < audit lower <= certified upper, for every algorithm."""
+    for case, upper, evidence in simulated:
+        assert evidence.confidence == pytest.approx(1 - 0.01 / len(simulated))
+        assert 0 < evidence.epsilon <= upper, case.name
+
+
+@pytest.mark.slow
+def test_every_simulated_algorithm_is_audited(simulated: list) -> None:
+    """Each algorithm of the simulator is in the table, but for the shuffled sums, of which isrl/test_vector_sums enumerates all outcomes."""
+    kinds = {
+        kind
+        for kind in vars(simulate).values()
+        if isinstance(kind, type) and issubclass(kind, simulate.Algorithm) and kind is not simulate.Algorithm
+    }
+    assert kinds - {type(case.algorithm) for case, _, _ in simulated} == {simulate.ShuffledMinibatchSGD}
+
+
+@pytest.mark.slow
+def test_half_of_the_simulated_noise_would_be_found(simulated: list) -> None:
+    """A simulator that drew half of the noise that it accounts for would be caught: the comparison above can fail."""
+    case, upper, _ = simulated[0]
+    halved = case._replace(algorithm=dataclasses.replace(case.algorithm, noise_std=case.algorithm.noise_std / 2))
+    runs = (SCRIPT["simulated"](halved, gradient, 20_000, seed) for seed, gradient in enumerate((1.0, -1.0)))
+    models = [run.last_iterates[:, 0] for run in runs]
+    assert audit.epsilon_lower_bound(*models, delta=SCRIPT["DELTA"], confidence=0.999) > upper
+
+
+@pytest.mark.slow
+def test_document_has_the_simulated_algorithms(simulated: list) -> None:
+    """The document names the same algorithms with the same certified epsilons."""
+    after = TEXT[TEXT.index("| simulated algorithm |") :].splitlines()[2 : 2 + len(simulated)]
+    for line, (case, upper, _) in zip(after, simulated, strict=True):
+        name, shown, certified = (cell.strip() for cell in line.strip("|").split("|"))
+        assert name == case.name
+        assert upper <= float(certified) < upper + 1e-3
+        assert float(shown) <= float(certified)
