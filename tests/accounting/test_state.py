@@ -35,10 +35,7 @@ def test_state_goes_through_json():
 
 def one_by_one(steps):
     """Return an accountant with these steps, and their runs."""
-    accountant = hs.Accountant()
-    for mechanism in steps:
-        accountant.compose(mechanism)
-    return accountant, [(mechanism, len(list(group))) for mechanism, group in itertools.groupby(steps)]
+    return composed(*steps), [(mechanism, len(list(group))) for mechanism, group in itertools.groupby(steps)]
 
 
 def runs_of(steps):

@@ -10,6 +10,7 @@ import pytest
 import compiled
 import hockeystick as hs
 import refused_calls
+from compositions import composed
 from hockeystick import mechanisms
 from hockeystick.mechanisms.privacy_profile import ProfiledMechanism
 
@@ -150,9 +151,7 @@ def library():
 
 def by_python(steps, adjacency, eps, delta):
     """Return (delta, epsilon) of a ledger."""
-    accountant = hs.Accountant(adjacency)
-    for mechanism, count in steps:
-        accountant.compose(mechanism, count)
+    accountant = composed(*steps, adjacency=adjacency)
     both = accountant.delta_bracket(eps), accountant.epsilon_bracket(delta)
     return [(bracket.lower, bracket.upper) for bracket in both]
 

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
+from compositions import composed
 from enumeration import bracket, directions, either, product
 from hockeystick import mechanisms, selection
 from hockeystick.mechanisms.base import ADJACENCIES
@@ -124,24 +125,19 @@ def test_value(mechanism):
         setattr(mechanism, field, getattr(mechanism, field))
 
 
-def composed(adjacency, *steps):
-    """Return an accountant of these steps, one after the other."""
-    accountant = hs.Accountant(adjacency)
-    for step in steps:
-        accountant.compose(step)
-    return accountant
-
-
 def counts_are_repetitions(mechanism, adjacency):
     """Check that a count of n, n steps one at a time and a saved state answer the same; and steps in another order."""
-    together, one_by_one = hs.Accountant(adjacency).compose(mechanism, 5), composed(adjacency, *[mechanism] * 5)
+    together, one_by_one = (
+        hs.Accountant(adjacency).compose(mechanism, 5),
+        composed(*[mechanism] * 5, adjacency=adjacency),
+    )
     loaded = hs.Accountant.from_state_dict(json.loads(json.dumps(one_by_one.state_dict(), allow_nan=False)))
     assert len(together) == len(one_by_one) == len(loaded) == 5
     assert together.delta_bracket(0.5) == one_by_one.delta_bracket(0.5) == loaded.delta_bracket(0.5)
     assert together.ledger == one_by_one.ledger == loaded.ledger == {mechanism: 5}
     other = hs.Gaussian(8.0)
     orders = [mechanism, mechanism, other], [mechanism, other, mechanism], [other, mechanism, mechanism]
-    first, *others = (composed(adjacency, *order).delta(0.4) for order in orders)
+    first, *others = (composed(*order, adjacency=adjacency).delta(0.4) for order in orders)
     assert others == pytest.approx([first] * 2, rel=1e-9)
 
 
@@ -278,7 +274,8 @@ def test_what_is_dominated_adds_up():
     """Steps that one mechanism dominates are so many of it for upper ends, and it beside them is one more."""
     step = hs.Dominating(GAUSSIAN, assumes=["updates are clipped"])
     three = hs.Accountant("replace").compose(GAUSSIAN, 3)
-    for ledger in (composed("replace", step, GAUSSIAN, step), composed("replace", hs.Dominating(step), step, step)):
+    for steps in ((step, GAUSSIAN, step), (hs.Dominating(step), step, step)):
+        ledger = composed(*steps, adjacency="replace")
         assert ledger.delta(0.5) == three.delta(0.5)
         assert ledger.rdp(3.0) == three.rdp(3.0)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from enumeration import bracket, encloses, ends
+from high_precision import theta
 
 
 def by_tests(p, q, *, symmetric=True):
@@ -89,22 +90,15 @@ def test_two_steps(eps):
     encloses(bracket(step, eps, 2), max(hockey_stick(p2, q2, eps), hockey_stick(q2, p2, eps)), wide=1e-3)
 
 
-def gaussian_delta(mu, eps):
-    """Return delta of one Gaussian step to thirty digits."""
-    with mp.workdps(30):
-        mu, eps = mp.mpf(mu), mp.mpf(eps)
-        return mp.ncdf(mu / 2 - eps / mu) - mp.exp(eps) * mp.ncdf(-mu / 2 - eps / mu)
-
-
 @pytest.mark.share(6, by_day=2)
 @pytest.mark.parametrize("mu", [0.5, 1e-3, 0.05, 1.0, 3.0, 6.0])
 def test_tangents_of_a_gaussian(mu):
     """Fourteen epsilons: the tangents never have less than the Gaussian delta, and nearly the same where doubles can tell."""
     step = hs.TradeOff.from_function(lambda rate: float(hs.gdp_trade_off(mu, rate)))
     for eps in np.linspace(0.0, 4.0 * mu + mu**2, 14):
-        exact = gaussian_delta(mu, eps)
+        truth = theta(eps, mu)
         found = ends(step, float(eps))[1]
-        assert exact <= found <= exact * (1 + 2e-3) + 1e-13
+        assert truth <= found <= truth * (1 + 2e-3) + 1e-13
 
 
 @pytest.mark.share(3)
@@ -138,7 +132,7 @@ def test_points_alone(mu, rates, eps):
     """Whatever the points of a Gaussian trade-off function that are known, its delta is not above the bound."""
     rates = sorted(rates)
     step = hs.TradeOff.from_points(rates, hs.gdp_trade_off(mu, np.array(rates)) * (1 - 1e-13))
-    assert gaussian_delta(mu, eps) <= ends(step, eps)[1]
+    assert theta(eps, mu) <= ends(step, eps)[1]
 
 
 def test_what_is_between_points_does_not_matter():

@@ -31,8 +31,8 @@ REPLACED = [
 
 
 def composed(*steps, **options):
-    """Return the accountant of (mechanism, count) pairs."""
+    """Return the accountant of mechanisms and (mechanism, count) pairs, one after the other."""
     accountant = hs.Accountant(**options)
-    for mechanism, count in steps:
-        accountant.compose(mechanism, count)
+    for step in steps:
+        accountant.compose(*(step if isinstance(step, tuple) else (step,)))
     return accountant

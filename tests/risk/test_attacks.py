@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -15,6 +16,7 @@ from scipy.stats import norm
 
 import hockeystick as hs
 import refused_calls
+from compositions import composed
 from hockeystick import risk
 
 TIGHT = 1e-9  # what a bound that is attained may lose
@@ -22,12 +24,7 @@ TIGHT = 1e-9  # what a bound that is attained may lose
 PROBABILITIES = st.one_of(st.floats(0.0, 1.0, allow_subnormal=False), st.floats(-300.0, 0.0).map(lambda x: 10.0**x))
 
 
-def released(*mechanisms: hs.Mechanism, adjacency="replace") -> hs.Accountant:
-    """Return an accountant of what is released."""
-    accountant = hs.Accountant(adjacency)
-    for mechanism in mechanisms:
-        accountant.compose(mechanism)
-    return accountant
+released = functools.partial(composed, adjacency="replace")
 
 
 def best_event(p, q, fpr: float) -> float:

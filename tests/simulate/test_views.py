@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
+import high_precision as exact
 import hockeystick as hs
 from hockeystick import simulate
 from hockeystick.federated.released_models import Guarantee
@@ -123,11 +123,6 @@ FOUR = simulate.Problem("linear", np.eye(8, 1), sizes=[2] * 4)  # linear losses;
 SETTING: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "records": simulate.EveryRound()}
 
 
-def delta_of_shift(mu: float, epsilon: float) -> float:
-    """Return the delta of two normal laws that are mu deviations apart."""
-    return float(stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu))
-
-
 @pytest.mark.parametrize(
     ("noise", "clients", "variance"),
     [
@@ -144,8 +139,8 @@ def test_closed_form(noise: Any, clients: simulate.Participation, variance: floa
     guarantee = algorithm.guarantee(FOUR, rounds=ROUNDS, released="every_model")
     for delta in (1e-2, 1e-5):
         epsilon = guarantee.epsilon(ROUNDS, delta)
-        assert delta_of_shift(mu, epsilon) <= delta * (1 + 1e-12)
-        assert delta_of_shift(mu, epsilon - 1e-6) > delta
+        assert exact.theta(epsilon, mu) <= delta * (1 + 1e-12)
+        assert exact.theta(epsilon - 1e-6, mu) > delta
         assert algorithm.guarantee(FOUR, rounds=ROUNDS, released="last_model").epsilon(ROUNDS, delta) == epsilon
         messages = algorithm.guarantee(FOUR, rounds=ROUNDS, released="messages").epsilon(ROUNDS, delta)
         assert messages >= epsilon
@@ -166,7 +161,7 @@ def test_batches_keep_their_sampler() -> None:
     guarantee = public.guarantee(FOUR, rounds=ROUNDS, released="every_model")
     mu = 1.0 / 4 / (2 * 0.7) * math.sqrt(ROUNDS)  # one gradient, divided by four, in the noise of four messages
     assert guarantee.adjacency == "add_or_remove"
-    assert delta_of_shift(mu, guarantee.epsilon(ROUNDS, 1e-5)) == pytest.approx(1e-5, rel=1e-6)
+    assert float(exact.theta(guarantee.epsilon(ROUNDS, 1e-5), mu)) == pytest.approx(1e-5, rel=1e-6)
 
 
 def test_accelerated() -> None:
