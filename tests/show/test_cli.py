@@ -153,34 +153,6 @@ def test_shuffled_ends(ask):
     assert delta["lower"] == hs.shuffled_batches_delta_bracket(6.0, **training).lower
 
 
-OBJECTS = {
-    **MADE,
-    "laplace": lambda: hs.Accountant().compose(hs.Laplace(3.0), 5),
-    "unequal": lambda: MADE["poisson"]().compose(hs.Laplace(9.0), 2).compose(hs.DiscreteGaussian(4.0)),
-    "group": lambda: hs.Accountant().compose(hs.MixtureOfGaussians.of_group(2.0, 4, 0.01), 100),
-    "allocation": lambda: hs.Accountant().compose(hs.RandomAllocation(hs.Gaussian(2.0), 4)),
-    "concentrated": lambda: hs.Accountant().compose(hs.ZeroConcentratedDP(0.1), 3),
-    "selection": lambda: hs.Accountant().compose(hs.ExponentialMechanism(0.5), 20),
-}
-
-
-@pytest.mark.share(5)
-@pytest.mark.parametrize("name", OBJECTS)
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
-def test_every_epsilon_of_an_accountant_is_the_same(name, delta):
-    """Its bracket, explanation, curve, arrays and statement have the double of `epsilon`, and what is printed is that, rounded up."""
-    made = OBJECTS[name]()
-    epsilon = made.epsilon(delta)
-    if epsilon == math.inf:
-        assert "no finite ε" in " ".join(made.statement(delta).split())
-        return
-    bracket = made.epsilon_bracket(delta)
-    assert bracket == made.explain(delta=delta).bracket
-    assert bracket.upper == epsilon == made.epsilon([delta, 1e-4])[0] == made.epsilon_curve(delta)[-1]
-    assert json.loads(made.statement(delta, format="json"))["dp_flavor"]["epsilon"] == epsilon
-    assert f"with ε = {hs.format_upper(epsilon, '.4g')} at δ" in " ".join(made.statement(delta).split())
-
-
 @pytest.mark.parametrize(
     ("target", "given"),
     [
