@@ -90,7 +90,7 @@ def test_accountants(name, delta):
     """In words, in JSON, as a bracket and as the end of the curve it is one number, and it is rounded up where it is shortened."""
     accountant = (LEDGERS | AT_DELTA_0)[name]()
     epsilon, bracket, text = accountant.epsilon(delta), accountant.epsilon_bracket(delta), accountant.statement(delta)
-    if epsilon == math.inf:
+    if delta == 0.0 and epsilon == math.inf:
         assert "no finite ε" in " ".join(text.split())
         return
     assert bracket.upper == epsilon == accountant.epsilon([delta, 5e-6])[0]
