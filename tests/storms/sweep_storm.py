@@ -22,15 +22,13 @@ from typing import Any
 
 import fsspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from moto.server import ThreadedMotoServer
 
 import processes
 from hockeystick.sweep import OutputError, run
 from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
-from written_files import lost_and_doubled, rows_of, whole_files
+from written_files import lost_and_doubled, rewritten, rows_of, whole_files
 
 CELLS, PARTS = 800, 20
 PLANS = [
@@ -112,7 +110,7 @@ class Round:
         for name in chosen:
             data = self.folder.read(name) or b""
             self.folder.write(
-                name, self.chance.choice((self.flipped, self.cut, self.foreign, rewritten))(name, data, owner)
+                name, self.chance.choice((self.flipped, self.cut, self.foreign, self.zeroed))(name, data, owner)
             )
         self.counts["parts damaged"] += len(chosen)
         return len(chosen)
@@ -130,6 +128,10 @@ class Round:
         """Give the part of the other plan."""
         return self.whole[1 - owner][name]
 
+    def zeroed(self, _name: str, data: bytes, _owner: int) -> bytes:
+        """Set an output to 0."""
+        return rewritten(data, "delta")
+
     def finish(self) -> None:
         """Resume the plan that got the place, or the first, and compare; the other plan must be refused."""
         owner = self.owner()
@@ -146,17 +148,6 @@ class Round:
         rows = rows_of(there)
         self.counts.update(lost_and_doubled(rows["cell"], CELLS))
         self.counts["rows mixed"] += int(np.sum(rows["r"].to_numpy() != PLANS[owner]["fixed"]["r"]))
-
-
-def rewritten(_name: str, data: bytes, _owner: int) -> bytes:
-    """Set an output to 0, and keep all metadata."""
-    file = pq.ParquetFile(pa.BufferReader(data))
-    told = {key: value for key, value in file.metadata.metadata.items() if key != b"ARROW:schema"}
-    table = file.read(use_threads=False).replace_schema_metadata(told)
-    at = table.column_names.index("delta")
-    sink = pa.BufferOutputStream()
-    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(np.zeros(table.num_rows))), sink)
-    return bytes(sink.getvalue().to_pybytes())
 
 
 @contextlib.contextmanager
