@@ -38,6 +38,8 @@ inline constexpr int most_larger_rates = 32;  // a factor of 256
 inline constexpr double much_work = 5e8;      // points visited: half a second
 inline constexpr std::size_t max_kept = 2;    // compositions: one for upper ends, one for lower ends
 inline constexpr double no_double = 1e-320;   // a delta below is 0 but for its logarithm
+inline constexpr double spared = 1e-6;        // of delta, for what is rare and leaks much
+inline constexpr double first_spared = 1e-14;  // before delta is known
 }  // namespace tune
 
 // One direction of a question, and what is known of its answer.
@@ -114,7 +116,7 @@ class Engine {
     double upper_end(const Steps& steps, const Question& question, double threshold = nan) {
         const FloatingEnvironment environment;
         const Options options{EngineChoice::best, true, threshold};
-        if (steps.empty() || discloses(steps)) return answers({steps, steps, true}, question, options)[0].upper;
+        if (steps.empty() || discloses(steps) || has_rare(steps)) return answers({steps, steps, true}, question, options)[0].upper;
         return answers(CachedBracket{cached(steps), nullptr, true}, question, options)[0].upper;
     }
 
@@ -134,11 +136,22 @@ class Engine {
 
   private:
     std::vector<Answer> answers_of_all(const BracketingSteps& steps, const Question& question, const Options& options) {
-        if (!discloses(steps.above) && !discloses(steps.below)) return concealed_answers(steps, question, options);
-        return answers_beside_revealed(steps, question, options.upper_only,
-                                       [&](const BracketingSteps& others, const Question& other) {
-                                           return concealed_answers(others, other, options);
-                                       });
+        const bool rare = has_rare(steps.above);
+        if (!rare && !discloses(steps.above) && !discloses(steps.below))
+            return concealed_answers(steps, question, options);
+        const auto ask = [&](double spared) {
+            return answers_beside_revealed(steps, question, options.upper_only, spared,
+                                           [&](const BracketingSteps& others, const Question& other) {
+                                               return concealed_answers(others, other, options);
+                                           });
+        };
+        if (!rare || question.for_epsilon) return ask(rare ? tune::spared * question.value : 0.0);
+        for (double spared = tune::first_spared;;) {  // how much may be spared is known with delta
+            std::vector<Answer> found = ask(spared);
+            const double upper = found[0].upper, wanted = tune::spared * upper;
+            if (wanted >= 0.5 * spared || spared == 0.0) return found;
+            spared = upper > 1e3 * spared ? wanted : spared * spared;  // else it is mostly what was spared
+        }
     }
 
     // The answers about steps that reveal no data set (accounting/revealed.hpp).

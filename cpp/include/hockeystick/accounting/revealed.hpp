@@ -43,15 +43,31 @@ struct Concealed {
     Enclosed revealed;
 };
 
-inline Concealed concealed(const Steps& steps) {
+// What is rare and leaks much is taken for steps that reveal, too, with a probability of at most
+// `spared` in all.
+inline Concealed concealed(const Steps& steps, double spared = 0.0) {
     Concealed result;
+    const auto reveal = [&](double once, double count) {
+        if (once > 0.0) result.revealed = either(result.revealed, any_of({once}, count));
+    };
     for (const CountedPair& step : steps) {
         const double once = step.pair->revealing_probability();
-        const PairPointer rest = once > 0.0 ? step.pair->without_disclosure() : step.pair;
+        PairPointer rest = once > 0.0 ? step.pair->without_disclosure() : step.pair;
+        reveal(once, step.count);
+        if (const Pair::WithoutRare less = rest->without_rare(spared / step.count / static_cast<double>(steps.size()));
+            less.pair) {
+            rest = less.pair;
+            reveal(less.probability, step.count);
+        }
         if (rest->leaks()) result.steps.push_back({rest, step.count});
-        if (once > 0.0) result.revealed = either(result.revealed, any_of({once}, step.count));
     }
     return result;
+}
+
+// Whether a pair leaks much where something rare happens.
+inline bool has_rare(const Steps& steps) {
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const CountedPair& step) { return step.pair->without_rare(1.0).pair != nullptr; });
 }
 
 inline bool discloses(const Steps& steps) {
@@ -113,8 +129,8 @@ std::vector<Answer> answers_for_epsilon(const Concealed& above, const Concealed&
 
 template <class Ask>
 std::vector<Answer> answers_beside_revealed(const BracketingSteps& steps, const Question& question, bool upper_only,
-                                            const Ask& ask) {
-    const Concealed above = concealed(steps.above), below = concealed(steps.below);
+                                            double spared, const Ask& ask) {
+    const Concealed above = concealed(steps.above, spared), below = concealed(steps.below);
     const BracketingSteps inner{above.steps, below.steps, equal(above.steps, below.steps)};
     std::vector<Answer> found = question.for_epsilon
                                     ? answers_for_epsilon(above, below, inner, question, upper_only, ask)

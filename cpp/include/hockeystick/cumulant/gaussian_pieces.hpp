@@ -272,6 +272,10 @@ class GaussianPiece {
         if (range_.ends_here && !range_.starts_inside)
             range_.low = std::floor((range_.high - 2.0 * half_width_ * panels_) * 0x1p20) * 0x1p-20;
         inside_ = 2.0 * half_width_ * panels_ / width_;
+        if (range_.ends_here && range_.starts_inside) {  // both ends stay: panels and cells shrink alike
+            const double shrunk = (range_.high - range_.low) / (2.0 * half_width_ * panels_);
+            half_width_ *= shrunk, width_ *= shrunk;
+        }
         margin_ = std::ceil((stretch_of[0] - 1.0) * half_width_ / width_) + 1.0;
         cells_ = inside_ + 2.0 * margin_;
     }
@@ -597,9 +601,89 @@ class GaussianLawBuilder {
         miss(weight, log_q(end));
     }
 
+    // The law of loss/hidden_copies.hpp, or one that leaks a little more: labelled laws of fixed size
+    // up to about eps_1, phi U against (1 - rate) phi from eps_2 on, and at eps_2 an atom that makes up
+    // for what neither can end at exactly.
+    //
+    // With L(gamma) = P - gamma Q of what lies at eps_2 and beyond, and `rest` the same of what the
+    // labelled laws have beyond their ends, which are at eps_1 at least: the curve is that of the
+    // labelled laws plus L - rest up to gamma_1, and from there at least L, which meets that of phi U at
+    // gamma_2. So it is large enough if L(1) >= rest(1) and L(gamma_1) >= labelled(gamma_1).
+    void add_hidden_copies(const ShiftWeights& spread, double rate, double eps_1, double eps_2) {
+        const GaussianLaw before = law_;
+        note_losses(-infinity, infinity);
+        Masses rest, labelled, beyond;
+        double at_zero = 0.0, ends_at = infinity;
+        for (std::size_t k = 0; k < spread.shifts.size(); ++k) {
+            const double shift = spread.shifts[k], weight = spread.weights[k], low = 0.5 * shift;
+            const ShiftMixture upper({{shift}, {1.0}}, rate);
+            const double end = low + std::log1p(std::expm1(eps_1) / rate) / shift;
+            law_.pieces.emplace_back(upper, ShiftMixture(), PieceRange{low, end, weight, true, true, 0.0, true, true});
+            at_zero += weight * ((1.0 - rate) * std::erf(low * std::sqrt(0.5)));
+            rest.add(upper, weight, 1.0, law_.pieces.back().high());
+            ends_at = min(ends_at, upper.at(law_.pieces.back().high(), 0.0).log * down);
+        }
+        for (std::size_t k = 0; k < spread.shifts.size(); ++k) {
+            const double shift = spread.shifts[k], end = 0.5 * shift + std::log1p(std::expm1(ends_at) / rate) / shift;
+            labelled.add(ShiftMixture({{shift}, {1.0}}, rate), spread.weights[k], 1.0, end);
+        }
+        const ShiftMixture hidden(spread, rate);
+        const double log_kept = std::log1p(-rate), from = outcome_of(hidden, eps_2 + log_kept);
+        const double last = hidden.at(from, 0.0).log - log_kept;  // eps_2, rounded
+        beyond.add(hidden, 1.0, 1.0 - rate, from);
+        const double at_first = (labelled.beyond(ends_at) - beyond.beyond(ends_at)) / -std::expm1(ends_at - last);
+        const double at_one = (rest.beyond(0.0) - beyond.beyond(0.0)) / -std::expm1(-last);
+        const double atom = max(max(at_first, at_one), 0.0) + 1e-12 * labelled.p;
+        at_zero += (rest.p + rest.q) - (beyond.p + beyond.q) - atom * (1.0 + std::exp(-last));
+        if (!(at_zero >= 0.0 && last > ends_at)) {  // no such law: the copies are shown
+            law_ = before;
+            for (std::size_t k = 0; k < spread.shifts.size(); ++k)
+                add_fixed_size(spread.shifts[k], rate, spread.weights[k]);
+            return;
+        }
+        for (const double sign : {1.0, -1.0}) add_atom(sign * last, atom * std::exp(min(sign, 0.0) * last));
+        add_atom(0.0, at_zero);
+        law_.gap += 1e-14;
+        add_hidden_tail(hidden, rate, from);
+    }
+
     GaussianLaw law() && { return std::move(law_); }
 
   private:
+    // Masses of P and Q, and how much P has more than e^eps Q.
+    struct Masses {
+        double p = 0.0, q = 0.0;
+        void add(const ShiftMixture& upper, double of_p, double of_q, double from) {
+            p += of_p * std::exp(log_mass_above(upper, from)), q += (of_p * of_q) * std::exp(log_q(from));
+        }
+        double beyond(double eps) const { return p - std::exp(eps) * q; }
+    };
+
+    // The x where log U is `value`.
+    static double outcome_of(const ShiftMixture& mixture, double value) {
+        double low = 0.0, high = 1.0;
+        while (mixture.at(high, 0.0).log < value) low = high, high *= 2.0;
+        for (int i = 0; i < 60; ++i) {
+            const double middle = 0.5 * (low + high);
+            (mixture.at(middle, 0.0).log < value ? low : high) = middle;
+        }
+        return high;
+    }
+
+    // phi U against (1 - rate) phi, and the same reversed, from an outcome on.
+    void add_hidden_tail(const ShiftMixture& upper, double rate, double from) {
+        const double kept = 1.0 - rate, log_ratio = -std::log1p(-rate);
+        const auto add = [&](double end, bool forward, bool reverse) {
+            law_.pieces.emplace_back(upper, ShiftMixture(), PieceRange{from, max(end, from + 1.0), kept, forward,
+                                                                       reverse, log_ratio, true, splits() && forward});
+            return law_.pieces.back().high();
+        };
+        law_.gap += eight_roundings;
+        const double forward_end = splits() ? add(range_end(upper, log_mass_beyond(1.0)), true, false) : 0.0;
+        const double end = add(range_end(upper, log_cut_), !splits(), true);
+        jump({upper, ShiftMixture(), kept, log_ratio, splits() ? forward_end : end});
+        miss(kept, log_q(end));
+    }
     bool splits() const { return log_jump_ > -infinity; }
     // What a forward piece of this weight has beyond its range.
     double log_mass_beyond(double weight) const { return max(log_cut_, log_jump_) - std::log(weight); }

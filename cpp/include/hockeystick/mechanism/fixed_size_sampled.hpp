@@ -40,6 +40,12 @@ class FixedSizeSampled final : public Pair {
     }
     bool has_cutoff(double, Direction direction) const override { return base_->has_cutoff(rate_, direction); }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
+    // The rate is smaller if nothing rare happens, which only lessens the loss.
+    WithoutRare without_rare(double share) const override {
+        const WithoutRare whole = base_->without_rare(share / rate_);
+        if (!whole.pair) return {};
+        return {std::make_shared<FixedSizeSampled>(whole.pair, rate_), min(whole.probability * rate_ * up, share)};
+    }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }
 

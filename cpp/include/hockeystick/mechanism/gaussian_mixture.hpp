@@ -2,6 +2,8 @@
 // loss/gaussian_mixture.hpp proves that the pair dominates. The two directions differ.
 #pragma once
 
+#include <algorithm>
+
 #include <hockeystick/cumulant/shift_mixture.hpp>
 #include <hockeystick/loss/gaussian_mixture.hpp>
 #include <hockeystick/mechanism/gaussian_pieces.hpp>
@@ -25,6 +27,35 @@ inline std::vector<double> parameters_of(const WeightedShifts& mixture) {
     std::vector<double> all = mixture.shifts;
     all.insert(all.end(), mixture.weights.begin(), mixture.weights.end());
     return all;
+}
+
+// Takes the largest shifts, of a weight of at most `share`, for the largest of the others, and returns
+// their weight, rounded up. Given that none of them happens the true shift is stochastically smaller:
+// with their weight c and that A of some of the others, A/(1 - c) <= A + c.
+inline double cap_rare(WeightedShifts& mixture, double share) {
+    const auto largest = [&] {
+        return std::max_element(mixture.shifts.begin(), mixture.shifts.end()) - mixture.shifts.begin();
+    };
+    double moved = 0.0;
+    while (mixture.shifts.size() > 1) {
+        const auto k = largest();
+        const double more = (moved + mixture.weights[static_cast<std::size_t>(k)]) * (1.0 + 2e-6);  // of weights that sum to 1
+        if (!(more <= share)) break;
+        moved = more;
+        mixture.shifts.erase(mixture.shifts.begin() + k);
+        mixture.weights.erase(mixture.weights.begin() + k);
+    }
+    if (moved > 0.0) {
+        double& weight = mixture.weights[static_cast<std::size_t>(largest())];
+        weight = min((weight + moved) * up, 1.0);
+    }
+    return moved;
+}
+
+template <class Mixture> Pair::WithoutRare without_rare_shifts(WeightedShifts mixture, double share) {
+    const double probability = cap_rare(mixture, share);
+    if (probability == 0.0) return {};
+    return {std::make_shared<Mixture>(std::move(mixture)), probability};
 }
 
 // A moment of a mixture, sampled or not, is at most the mean of those of its shifts, by convexity;
@@ -60,6 +91,9 @@ class GaussianMixture final : public Pair {
         return std::make_shared<GaussianMixtureLoss>(mixture_.shifts, mixture_.weights, direction == Direction::remove);
     }
     bool symmetric() const override { return false; }
+    WithoutRare without_rare(double share) const override {
+        return without_rare_shifts<GaussianMixture>(mixture_, share);
+    }
     double coarse_renyi(double order, double rate, Direction direction) const override {
         const double mean = coarse_mixture_renyi(mixture_, order, rate);
         return direction == Direction::remove ? min(mean, norm_of_mixture_renyi(mixture_, order, rate)) : mean;

@@ -67,6 +67,12 @@ class PoissonSampled final : public Pair {
         const double larger = larger_rate(rate_, k);
         return larger < 0.5 ? PairPointer(std::make_shared<PoissonSampled>(base_, larger)) : nullptr;
     }
+    // The rate is smaller if nothing rare happens, which only lessens the loss.
+    WithoutRare without_rare(double share) const override {
+        const WithoutRare whole = base_->without_rare(share / rate_);
+        if (!whole.pair) return {};
+        return {std::make_shared<PoissonSampled>(whole.pair, rate_), min(whole.probability * rate_ * up, share)};
+    }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }
     double rate() const { return rate_; }

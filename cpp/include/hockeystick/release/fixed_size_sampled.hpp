@@ -14,7 +14,7 @@
 #include <cmath>
 #include <vector>
 
-#include <hockeystick/mechanism/gaussian_mixture.hpp>
+#include <hockeystick/mechanism/hidden_copies.hpp>
 #include <hockeystick/numeric/binomial.hpp>
 #include <hockeystick/numeric/compensated_sum.hpp>
 #include <hockeystick/release/composed.hpp>
@@ -140,7 +140,7 @@ inline PairPointer with_replacement(const Steps& steps, const Batch& batch, bool
     if (gaussian && (!replace || end == End::lower))
         return mechanism::poisson_sampled(std::make_shared<GaussianMixture>(std::move(mixture)), copies.any, end);
     if (end == End::lower) return mechanism::poisson_sampled(pair, copies.any, end);
-    if (gaussian) return drawn(std::make_shared<LabelledGaussian>(std::move(mixture)), copies.any, replace, end);
+    if (gaussian) return hidden_copies(std::move(mixture), copies.any);
     return drawn(std::make_shared<LabelledLaplace>(std::move(mixture)), copies.any, replace, end);
 }
 
