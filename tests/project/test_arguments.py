@@ -18,15 +18,40 @@ def test_every_number_is_checked(room, function, argument):
     refused_calls.check_argument(room, function, argument)
 
 
-def public():
-    """Yield name and signature of all public functions, classes and methods."""
-    for room in (hs, *filter(inspect.ismodule, (getattr(hs, name) for name in dir(hs)))):
+def public_calls():
+    """Yield room and call of all public functions, classes and methods."""
+    for room in (hs, *filter(inspect.ismodule, (getattr(hs, name) for name in {*dir(hs), *hs._ROOMS}))):
         for name in getattr(room, "__all__", ()):
             found = getattr(room, name)
             members = vars(found).items() if inspect.isclass(found) else ()
             for call in (found, *(getattr(found, member) for member, _ in members if not member.startswith("_"))):
                 if inspect.isroutine(call) or (inspect.isclass(call) and not issubclass(call, Exception)):
-                    yield f"{room.__name__}.{call.__qualname__}", inspect.signature(call)
+                    yield room, call
+
+
+def public():
+    """Yield name and signature of all public functions, classes and methods."""
+    for room, call in public_calls():
+        yield f"{room.__name__}.{call.__qualname__}", inspect.signature(call)
+
+
+def test_every_call_says_what_it_has_not():
+    """An argument that a function, class or method has not is refused with its name, and another program's word is answered, in every room."""
+    calls = [call for _, call in public_calls() if not takes_any(call) and not is_made_for_users(call)]
+    assert len(calls) > 400
+    for call in calls:
+        with pytest.raises(TypeError, match=r"^[\w.]+\(\) has no argument 'nothing'"):
+            call(nothing=1)
+
+
+def is_made_for_users(call):
+    """Say whether a call is a class that users do not call: a result, or the base of mechanisms."""
+    return inspect.isclass(call) and (issubclass(call, tuple) or call is hs.mechanisms.Mechanism)
+
+
+def takes_any(call):
+    """Say whether a call takes arguments of any name."""
+    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(call).parameters.values())
 
 
 # docs/project/stability.md has the words that took their places.

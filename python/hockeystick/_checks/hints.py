@@ -1,21 +1,13 @@
-"""Words that other programs have for our arguments and names, and the errors that translate them.
-
-All of it stands here: rooms `publish` what users find at the top, and where a name is missing, `unknown_name` is asked.
-"""
+"""Words that other programs have for our arguments and names, and the errors that translate them."""
 
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
-import sys
 from collections.abc import Callable, Iterable
-from types import FunctionType
 from typing import Any
 
-from hockeystick._checks import doors
 from hockeystick._checks.shown import shown
-from hockeystick._core import FloatingEnvironment, environment_is_right
 
 # Each row is one notion, or two that other programs call by one word. An unknown argument is taken for another word of its row that the
 # function has.
@@ -62,55 +54,6 @@ NAMES = {
 }  # fmt: skip
 
 
-def with_hints(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function that does the same behind a door (`doors`), but says which argument was meant by one that it has not."""
-
-    @functools.wraps(call)
-    def asked(*values: Any, **named: Any) -> Any:
-        try:
-            if environment_is_right():
-                return call(*values, **named)
-            with FloatingEnvironment():
-                return call(*values, **named)
-        except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise  # from within: the call itself was right
-            message = _unknown_argument(call, name, values, named)
-            if message is None:
-                raise
-        raise TypeError(message)
-
-    return asked
-
-
-def class_with_hints(owner: type, *, methods: bool = False) -> None:
-    """Put doors before a class, which, and where asked its methods, say which argument was meant."""
-
-    def door(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-        if name == "__init__":
-            return with_hints(call, owner.__name__)
-        return with_hints(call, f"{owner.__name__}.{name}") if methods else doors.kept(call)
-
-    doors.keep_class(owner, door)
-
-
-def publish(room: str, *, methods: str = "") -> None:
-    """Put doors before those names of a room that users find at the top, and name them by it: in pickles, tracebacks and pages.
-
-    The methods of one class may say, too, which argument was meant.
-    """
-    top, namespace = sys.modules[__name__.partition(".")[0]], vars(sys.modules[room])
-    for name in set(namespace["__all__"]) & set(vars(top)["__all__"]):
-        found = namespace[name]
-        if isinstance(found, type):
-            class_with_hints(found, methods=name == methods)
-        elif isinstance(found, FunctionType):
-            found = namespace[name] = with_hints(found, name)
-        else:
-            continue
-        found.__module__ = top.__name__
-
-
 def unknown_name(owner: str, name: str, known: Iterable[str]) -> str:
     """Return the text of an AttributeError, with what was probably meant."""
     names = list(known)
@@ -130,14 +73,6 @@ def missing(module: str, known: Callable[[], Iterable[str]]) -> Callable[[str], 
     return refuse
 
 
-def open_room(room: str) -> None:
-    """Put doors before the public names of a room, list them alone, and say of any other name what was probably meant."""
-    doors.keep_module(room)
-    namespace = vars(sys.modules[room])
-    namespace["__dir__"] = lambda: sorted(namespace["__all__"])
-    namespace["__getattr__"] = missing(room, namespace["__dir__"])
-
-
 def meant(wrong: str, known: Iterable[str]) -> str | None:
     """Return the known argument that another program's word, or a misspelling, stands for."""
     words = list(known)
@@ -151,10 +86,8 @@ def _near(name: str, names: Iterable[str]) -> list[str]:
     return [bare[text] for text in difflib.get_close_matches(name.replace("_", "").casefold(), bare, n=1, cutoff=0.8)]
 
 
-def _unknown_argument(
-    call: Callable[..., Any], name: str, values: tuple[Any, ...], named: dict[str, Any]
-) -> str | None:
-    """Return what is wrong with the names of a call's arguments, None if nothing is."""
+def unknown_argument(call: Callable[..., Any], name: str, values: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """Return what is wrong with the names of the arguments of a refused call, None if nothing is."""
     parameters = inspect.signature(call).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return None
