@@ -1,4 +1,4 @@
-"""Words that other programs have for our arguments and names, and the errors that translate them."""
+"""Words that other programs have for our names, and the errors that translate them and those for our arguments."""
 
 from __future__ import annotations
 
@@ -7,39 +7,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hockeystick._checks.arguments import notions
 from hockeystick._checks.shown import shown
 
-# Each row is one notion, or two that other programs call by one word. An unknown argument is taken for another word of its row that the
-# function has.
-ARGUMENTS = (
-    (
-        "noise_multiplier",
-        "noise_std",
-        "noise_scale",
-        "noise_variance",
-        "noise",
-        "sigma",
-        "scale",
-        "std",
-        "stddev",
-        "standard_deviation",
-        "variance",
-        "z",
-    ),
-    ("inverse_scale", "noise_probability", "parameter", "noise_parameter"),
-    ("sampling_rate", "sample_rate", "sampling_probability", "sampling_prob", "selection_probability", "rate", "q"),
-    ("steps", "rounds", "count", "num_steps", "num_iterations", "iterations", "num_compositions", "compositions", "T"),
-    ("delta", "target_delta"),
-    ("epsilon", "eps", "target_epsilon"),
-    ("adjacency", "neighboring_relation", "neighbouring_relation", "neighboring", "neighbouring", "relation"),
-    ("num_records", "records", "dataset_size", "num_examples", "number_of_examples", "sample_size", "num_samples", "n"),
-    ("batch_size", "expected_batch_size", "lot_size"),
-    ("epochs", "num_epochs"),
-    ("clip_norm", "max_grad_norm", "l2_norm_clip", "clipping_norm", "clip", "clipping_threshold"),
-    ("order", "alpha", "alphas", "orders"),
-    ("learning_rate", "lr", "step_size"),
-    ("num_clients", "clients", "num_users", "users", "num_silos", "silos"),
-)
 NAMES = {
     **dict.fromkeys(("get_epsilon", "compute_epsilon", "get_privacy_spent", "get_epsilon_for_delta"), "epsilon"),
     **dict.fromkeys(("get_delta", "compute_delta", "get_delta_for_epsilon"), "delta"),
@@ -74,9 +44,9 @@ def missing(module: str, known: Callable[[], Iterable[str]]) -> Callable[[str], 
 
 
 def meant(wrong: str, known: Iterable[str]) -> str | None:
-    """Return the known argument that another program's word, or a misspelling, stands for."""
+    """Return the known argument that another program's word, one of ours for its like, or a misspelling stands for."""
     words = list(known)
-    row = next((row for row in ARGUMENTS if wrong in row), ())
+    row = next((row for row in notions() if wrong in row), [])
     return next((word for word in row if word in words), None) or next(iter(_near(wrong, words)), None)
 
 
