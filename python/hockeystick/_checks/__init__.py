@@ -114,9 +114,7 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
 def count_at_most(name: str, value: int, limit_name: str, limit: int) -> int:
     """Return `value` if it is an integer from 1 to another argument."""
     count = count_scalar(name, value)
-    if count > limit:
-        msg = f"{name} must be at most {limit_name} ({limit}), not {count}"
-        raise ValueError(msg)
+    at_most(name, count, limit_name, limit)
     return count
 
 
@@ -149,7 +147,8 @@ def random_generator(name: str, value: object) -> None:
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
     """Check one argument against another."""
     if value > limit:
-        msg = f"{name} must be at most {limit_name} ({limit:g}), not {value:g}"
+        most, given = (str(number) if isinstance(number, int) else f"{number:g}" for number in (limit, value))
+        msg = f"{name} must be at most {limit_name} ({most}), not {given}"
         raise ValueError(msg)
 
 
