@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
 import refused_calls
+from hockeystick._checks import Checks
+from hockeystick._checks.arguments import SINGLE, table
+from hockeystick.sweep.functions import REGISTERED, TRAININGS, lookup
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -89,3 +96,29 @@ def test_what_is_asked_stands_first_or_last():
             places = [one for one in signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
             assert asked in {places[0].name, places[-1].name}, name
             assert len(places) <= 4, name
+
+
+def words_of_stability():
+    """Return the names of the table of words that the page on stability has."""
+    page = (ROOT / "docs" / "project" / "stability.md").read_text(encoding="utf-8")
+    return set(
+        re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", page.partition("## Words")[2], re.MULTILINE)))
+    )
+
+
+def test_the_table_is_of_arguments():
+    """Every row is an argument of some function or a setting of trainings, with a domain that arrays or numbers have a check for."""
+    taken = {word for _, signature in public() for word in signature.parameters}
+    taken |= {word for name in [*REGISTERED, *TRAININGS] for word in lookup(name).parameters}
+    checks = {*vars(Checks), *SINGLE, ""}
+    assert {name for name in table() if name not in taken} == set()
+    assert {row.domain for row in table().values()} <= checks
+    assert {row.like for row in table().values() if row.like} <= table().keys()
+
+
+def test_a_word_has_one_meaning():
+    """No word stands for two notions, and the words of the page on stability are arguments."""
+    words = [word for row in table().values() for word in row.words.split()]
+    assert len(words) == len(set(words))
+    taken = {word for _, signature in public() for word in signature.parameters}
+    assert words_of_stability() <= taken
