@@ -8,7 +8,7 @@ import numpy as np
 
 import hockeystick._core as core
 from hockeystick._checks import thread_count
-from hockeystick._checks.hints import publish
+from hockeystick._checks.doors import open_room
 
 __all__ = ["get_cmake_dir", "get_include", "show_config"]
 
@@ -79,4 +79,4 @@ def get_cmake_dir() -> str:
     return str(Path(core.__file__).parent / "lib" / "cmake" / "hockeystick")
 
 
-publish(__name__)
+open_room(__name__)

@@ -29,6 +29,9 @@ hs.dpsgd_epsilon(**training, target_delta=1.0) -> TypeError: ^dpsgd_epsilon\(\) 
 hs.Accountant(neighboring_relation="x") -> TypeError: ^Accountant\(\) has no argument 'neighboring_relation'; did you mean 'adj
 hs.Laplace(scale=1.0) -> TypeError: ^Laplace\(\) has no argument 'scale'; did you mean 'noise_multiplier'
 accountant.epsilon(target_delta=1e-5) -> TypeError: ^Accountant.epsilon\(\) has no argument 'target_delta'; did you mean 'delta'
+hs.training.user_level_parameters(users=3) -> TypeError: ^user_level_parameters\(\) has no argument 'users'; did you mean 'num_users'\?$
+hs.federated.fedavg_delta(1.0, sigma=1.0) -> TypeError: ^fedavg_delta\(\) has no argument 'sigma'; did you mean 'noise_std'\?$
+hs.simulate.NoisyFedAvg(lr=0.1) -> TypeError: ^NoisyFedAvg\(\) has no argument 'lr'; did you mean 'learning_rate'\?$
 hs.getepsilon -> AttributeError: 'getepsilon'; did you mean 'dpsgd_epsilon'
 hs.RDPAccountant -> AttributeError: 'RDPAccountant'; did you mean 'Accountant'
 hs.dpsgd_epsilom -> AttributeError: 'dpsgd_epsilom'; did you mean 'dpsgd_epsilon'

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
 import refused_calls
+from hockeystick._checks import Checks
+from hockeystick._checks.arguments import SINGLE, table
+from hockeystick.sweep.functions import REGISTERED, TRAININGS, lookup
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -18,15 +25,40 @@ def test_every_number_is_checked(room, function, argument):
     refused_calls.check_argument(room, function, argument)
 
 
-def public():
-    """Yield name and signature of all public functions, classes and methods."""
-    for room in (hs, *filter(inspect.ismodule, (getattr(hs, name) for name in dir(hs)))):
+def public_calls():
+    """Yield room and call of all public functions, classes and methods."""
+    for room in (hs, *filter(inspect.ismodule, (getattr(hs, name) for name in {*dir(hs), *hs._ROOMS}))):
         for name in getattr(room, "__all__", ()):
             found = getattr(room, name)
             members = vars(found).items() if inspect.isclass(found) else ()
             for call in (found, *(getattr(found, member) for member, _ in members if not member.startswith("_"))):
                 if inspect.isroutine(call) or (inspect.isclass(call) and not issubclass(call, Exception)):
-                    yield f"{room.__name__}.{call.__qualname__}", inspect.signature(call)
+                    yield room, call
+
+
+def public():
+    """Yield name and signature of all public functions, classes and methods."""
+    for room, call in public_calls():
+        yield f"{room.__name__}.{call.__qualname__}", inspect.signature(call)
+
+
+def test_every_call_says_what_it_has_not():
+    """An argument that a function, class or method has not is refused with its name, and another program's word is answered, in every room."""
+    calls = [call for _, call in public_calls() if not takes_any(call) and not is_made_for_users(call)]
+    assert len(calls) > 400
+    for call in calls:
+        with pytest.raises(TypeError, match=r"^[\w.]+\(\) has no argument 'nothing'"):
+            call(nothing=1)
+
+
+def is_made_for_users(call):
+    """Say whether a call is a class that users do not call: a result, or the base of mechanisms."""
+    return inspect.isclass(call) and (issubclass(call, tuple) or call is hs.mechanisms.Mechanism)
+
+
+def takes_any(call):
+    """Say whether a call takes arguments of any name."""
+    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(call).parameters.values())
 
 
 # docs/project/stability.md has the words that took their places.
@@ -64,3 +96,29 @@ def test_what_is_asked_stands_first_or_last():
             places = [one for one in signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
             assert asked in {places[0].name, places[-1].name}, name
             assert len(places) <= 4, name
+
+
+def words_of_stability():
+    """Return the names of the table of words that the page on stability has."""
+    page = (ROOT / "docs" / "project" / "stability.md").read_text(encoding="utf-8")
+    return set(
+        re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", page.partition("## Words")[2], re.MULTILINE)))
+    )
+
+
+def test_the_table_is_of_arguments():
+    """Every row is an argument of some function or a setting of trainings, with a domain that arrays or numbers have a check for."""
+    taken = {word for _, signature in public() for word in signature.parameters}
+    taken |= {word for name in [*REGISTERED, *TRAININGS] for word in lookup(name).parameters}
+    checks = {*vars(Checks), *SINGLE, ""}
+    assert {name for name in table() if name not in taken} == set()
+    assert {row.domain for row in table().values()} <= checks
+    assert {row.like for row in table().values() if row.like} <= table().keys()
+
+
+def test_a_word_has_one_meaning():
+    """No word stands for two notions, and the words of the page on stability are arguments."""
+    words = [word for row in table().values() for word in row.words.split()]
+    assert len(words) == len(set(words))
+    taken = {word for _, signature in public() for word in signature.parameters}
+    assert words_of_stability() <= taken

@@ -114,9 +114,7 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
 def count_at_most(name: str, value: int, limit_name: str, limit: int) -> int:
     """Return `value` if it is an integer from 1 to another argument."""
     count = count_scalar(name, value)
-    if count > limit:
-        msg = f"{name} must be at most {limit_name} ({limit}), not {count}"
-        raise ValueError(msg)
+    at_most(name, count, limit_name, limit)
     return count
 
 
@@ -149,7 +147,8 @@ def random_generator(name: str, value: object) -> None:
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
     """Check one argument against another."""
     if value > limit:
-        msg = f"{name} must be at most {limit_name} ({limit:g}), not {value:g}"
+        most, given = (str(number) if isinstance(number, int) else f"{number:g}" for number in (limit, value))
+        msg = f"{name} must be at most {limit_name} ({most}), not {given}"
         raise ValueError(msg)
 
 
@@ -316,7 +315,9 @@ def matrix(name: str, value: ArrayLike, axes: str) -> Array:
     return array
 
 
-def _integers(smallest: int, largest: float) -> Domain:
+def integers(smallest: int, largest: float) -> Domain:
+    """Return the domain of integers from one to another."""
+
     def rule(x: Any) -> Any:
         return (x >= smallest) & (x <= largest) & (x.is_integer() if isinstance(x, float) else x == np.floor(x))
 
@@ -395,12 +396,15 @@ class Checks:
     fraction = _check_for(*FRACTION)
     inside = _check_for(*OPEN_PROBABILITY)
     finite = _check_for(lambda x: abs(x) < np.inf, "be finite")
-    count = _check_for(*_integers(1, LARGEST_COUNT))
-    count_or_zero = _check_for(*_integers(0, LARGEST_COUNT))
+    count = _check_for(*integers(1, LARGEST_COUNT))
+    count_or_mean = _check_for(
+        lambda x: (x >= 1) & (x < np.inf), "be at least 1 and finite"
+    )  # of silos, a harmonic mean
+    count_or_zero = _check_for(*integers(0, LARGEST_COUNT))
 
     def count_up_to(self, name: str, value: ArrayLike, largest: float) -> Array:
         """Check for an integer in [1, largest]."""
-        return self.within(name, value, _integers(1, largest))
+        return self.within(name, value, integers(1, largest))
 
     def require(self, condition: Callable[..., Any], rule: str, **arguments: Array) -> None:
         """Check a condition between arguments, broadcast against each other."""
@@ -486,20 +490,3 @@ class ChecksOnNaN(Checks):
 
 
 STRICT = Checks(1, "raise")  # for formulas in NumPy: arrays broadcast, the first number outside the domain raises
-
-
-def in_domains(
-    arguments: Mapping[str, Any], domains: Mapping[str, str | Domain], grid: Checks = STRICT
-) -> dict[str, Array]:
-    """Return the arguments that have a domain, each in that of its name, in their order.
-
-    A domain is one of its own, or the name of a check of `Checks`. A function hands over ``locals()``, all that it was called
-    with, before it gives names of its own.
-    """
-    arrays = {}
-    for name, value in arguments.items():
-        if name in domains:
-            domain = domains[name]
-            check = getattr(grid, domain) if isinstance(domain, str) else functools.partial(grid.within, domain=domain)
-            arrays[name] = check(name, value)
-    return arrays

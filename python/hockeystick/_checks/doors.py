@@ -1,7 +1,8 @@
-"""The doors of the package: public functions and methods compute in the floating-point environment that certified bounds need.
+"""The doors of the package: what stands before public functions, methods and classes, and the rooms that open them.
 
 A thread may round downward or take subnormal numbers for zero; the compiled core sets that right for its own part
-(``numeric/floating_environment.hpp``), and what is here for arithmetic in Python and NumPy. The caller's environment is restored.
+(``numeric/floating_environment.hpp``), and a door for arithmetic in Python and NumPy. The caller's environment is restored. A door
+also says which argument was meant by one that a function has not.
 """
 
 from __future__ import annotations
@@ -12,54 +13,77 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from hockeystick._checks import hints
 from hockeystick._core import FloatingEnvironment, environment_is_right
 
 
-def kept(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that does the same in the right environment."""
+def door(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function that does the same in the right environment, and whose errors call it by this name."""
 
     @functools.wraps(call)
     def asked(*values: Any, **named: Any) -> Any:
-        if environment_is_right():
-            return call(*values, **named)
-        with FloatingEnvironment():
-            return call(*values, **named)
+        try:
+            if environment_is_right():
+                return call(*values, **named)
+            with FloatingEnvironment():
+                return call(*values, **named)
+        except TypeError:
+            message = hints.unknown_argument(call, name, values, named)
+            if message is None:
+                raise
+        raise TypeError(message)
 
     return asked
 
 
-def keep_class(owner: type, door: Callable[[FunctionType, str], Any] | None = None) -> None:
+_DOOR = door(lambda: None, "").__code__
+
+
+def open_class(owner: type) -> None:
     """Put a door before the constructor, the public methods and the properties of a class."""
     for name in dir(owner):
         if name.startswith("_") and name not in {"__init__", "__call__"}:
             continue
         found = next(vars(base)[name] for base in owner.__mro__ if name in vars(base))
+        known = owner.__name__ if name == "__init__" else f"{owner.__name__}.{name}"
         if isinstance(found, property):
             if found.fget is not None and _is_ours(found.fget):
-                type.__setattr__(owner, name, property(kept(found.fget), found.fset, found.fdel, found.__doc__))
+                type.__setattr__(owner, name, property(door(found.fget, known), found.fset, found.fdel, found.__doc__))
         elif isinstance(found, classmethod | staticmethod):
             if _is_ours(found.__func__):
-                type.__setattr__(owner, name, type(found)(kept(found.__func__)))
+                type.__setattr__(owner, name, type(found)(door(found.__func__, known)))
         elif _is_ours(found):
-            type.__setattr__(owner, name, door(found, name) if door else kept(found))
+            type.__setattr__(owner, name, door(found, known))
 
 
 def _is_ours(call: object) -> bool:
     return isinstance(call, FunctionType) and call.__module__.startswith("hockeystick") and call.__code__ != _DOOR
 
 
-_DOOR = kept(lambda: None).__code__
+def opened(found: Any, name: str, home: str) -> Any:
+    """Return what is public under a name with doors before it; a function is then found in its home, by pickles, tracebacks and pages."""
+    if isinstance(found, type):
+        open_class(found)
+    elif _is_ours(found):
+        found = door(found, name)
+        found.__module__ = home
+    return found
 
 
-def keep_module(name: str) -> None:
-    """Put doors before the public functions and classes of a module."""
-    namespace = vars(sys.modules[name])
-    for public in map(namespace.get, namespace["__all__"]):
-        if isinstance(public, FunctionType):
-            door = namespace[public.__name__] = kept(public)
-            door.__module__ = name  # where a pickle finds it
-        elif isinstance(public, type):
-            keep_class(public)
+def open_room(room: str) -> None:
+    """Put doors before the public names of a room, list them alone, and say of any other name what was probably meant.
+
+    What users find at the top is named by it.
+    """
+    namespace, top = vars(sys.modules[room]), sys.modules[__name__.partition(".")[0]]
+    at_top = set(top.__all__) if room.partition(".")[2] in top._ROOMS else set()
+    for name in namespace["__all__"]:
+        home = top.__name__ if name in at_top else room
+        found = namespace[name] = opened(namespace[name], name, home)
+        if isinstance(found, type) and name in at_top:
+            found.__module__ = home
+    namespace["__dir__"] = lambda: sorted(namespace["__all__"])
+    namespace["__getattr__"] = hints.missing(room, namespace["__dir__"])
 
 
 def level(frames: int) -> int:

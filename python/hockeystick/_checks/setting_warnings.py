@@ -22,7 +22,7 @@ WarningText: TypeAlias = "str | None"
 Cells: TypeAlias = "NDArray[np.float64] | float"
 
 PACKAGE = str(Path(__file__).parents[1])
-DOORS = {str(Path(__file__).with_name(name)) for name in ("hints.py", "doors.py")}
+DOORS = str(Path(__file__).with_name("doors.py"))
 TEXTS: dict[str, Any] = json.loads(Path(__file__).with_name("doubts.json").read_text(encoding="utf-8"))
 NO_PRIVACY: float = TEXTS["no_privacy_above"]  # an epsilon: e^100 is a likelihood ratio that excludes nothing
 # Trainings have multipliers of 0.3 to 20; noise of the sum, taken for that of the mean, gives hundreds.
@@ -72,7 +72,7 @@ def warn(*doubts: WarningText, skip: int = 0) -> None:
     if not any(doubts):
         return
     text = next(filter(None, doubts))
-    skip += sys._getframe(2 + skip).f_code.co_filename in DOORS  # the user called that, and that our caller
+    skip += sys._getframe(2 + skip).f_code.co_filename == DOORS  # the user called that, and that our caller
     if not sys._getframe(2 + skip).f_code.co_filename.startswith(PACKAGE):
         warnings.warn(text, ImplausibleSettingWarning, stacklevel=3 + skip)
 

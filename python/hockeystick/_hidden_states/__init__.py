@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import publish
+from hockeystick._checks.doors import open_room
 from hockeystick._hidden_states.contraction import ShiftedInterpolation, contraction_sum, shifted_interpolation
 from hockeystick._hidden_states.finite_kernels import contraction_coefficient, nonlinear_contraction
 
@@ -14,4 +14,4 @@ __all__ = [
     "shifted_interpolation",
 ]
 
-publish(__name__)
+open_room(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hockeystick.accounting.private_selection  # noqa: F401, teaches `renyi_divergence` the divergences of a selection
-from hockeystick._checks.hints import publish
+from hockeystick._checks.doors import open_room
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.brackets import Bracket, Explanation
 from hockeystick.accounting.calibration import calibrate
@@ -46,8 +46,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-publish(__name__, methods="Accountant")
+open_room(__name__)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import DELTA, Array, Checks, OnError, Result
+from hockeystick._checks.arguments import arrays
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.accountant import Accountant, require_accountant
@@ -75,9 +76,7 @@ def zcdp_delta(
     1.96e-04 4.72e-05
     """
     grid = Checks(num_threads, on_error)
-    rho = grid.non_negative_or_infinite("rho", rho)
-    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
-    return grid.map(_delta, rho, epsilon, grid.non_negative_or_infinite("xi", xi))
+    return grid.map(_delta, *arrays(locals(), grid).values())
 
 
 def zcdp_epsilon(
@@ -125,9 +124,7 @@ def zcdp_epsilon(
     4.73 4.38
     """
     grid = Checks(num_threads, on_error)
-    rho = grid.non_negative_or_infinite("rho", rho)
-    delta = grid.within("delta", delta, DELTA)
-    return grid.map(_epsilon, rho, delta, grid.non_negative_or_infinite("xi", xi))
+    return grid.map(_epsilon, *arrays(locals(), grid, delta=DELTA).values())
 
 
 def zcdp_rho(accountant: Accountant) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import publish
+from hockeystick._checks.doors import open_room
 from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
 from hockeystick.budgets.concentrated import ZeroConcentratedFilter, ZeroConcentratedOdometer
 from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
@@ -25,8 +25,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-publish(__name__)
+open_room(__name__)

@@ -1,7 +1,8 @@
 """The command ``hockeystick``: ``COMMANDS`` says what each command is for, ``options.csv`` what it is given.
 
-A row of the table is an option, or an argument by its place where no dash begins it. Its kind is a key of `KINDS`, its letter stands
-for the value in the help. Of the commands that have it, `!` marks those that require it; a default stands behind `=`.
+A row of the table is an option, or an argument by its place where no dash begins it. Its kind is a key of `KINDS`; without one it is
+the domain of the argument of that name (`_checks.arguments`). Its letter stands for the value in the help. Of the commands that have
+it, `!` marks those that require it; a default stands behind `=`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from hockeystick._checks.arguments import table
 from hockeystick._checks.hints import meant
 from hockeystick._core import __version__
 from hockeystick._statements import FORMATS
@@ -288,7 +290,8 @@ def _add_options(one: argparse.ArgumentParser, command: str, options: list[list[
         elif group not in groups:
             groups[group] = one.add_argument_group(*GROUPS[group])
         more = {"metavar": letter, "required": required, "default": default_of.get(command)}
-        settings = KINDS[kind] | {name: value for name, value in more.items() if value}
+        argument = names.rpartition("--")[2].replace("-", "_")
+        settings = KINDS[kind or table()[argument].domain] | {name: value for name, value in more.items() if value}
         groups[group].add_argument(*names.split(), help=words, **settings)
 
 

@@ -19,7 +19,7 @@ Assumptions of all functions here:
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.correlated_noise.balls_in_bins import BallsInBins, balls_in_bins
 from hockeystick.correlated_noise.conditional import Conditioned, conditional_composition
 from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson, cyclic_truncated_poisson

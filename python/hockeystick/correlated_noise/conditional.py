@@ -46,7 +46,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import OPEN_PROBABILITY, Array, at_most, positive_scalar, probability_scalar, scalar
+from hockeystick._checks import Array, at_most, scalar
+from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, UNIT, UP
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
@@ -311,9 +312,7 @@ def conditional_composition(
     0.624
     """
     array, steps = strategy_of_steps(strategy, steps)
-    rate = probability_scalar("sampling_rate", sampling_rate)
-    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    failure = scalar("failure", failure, *OPEN_PROBABILITY)
+    rate, noise_multiplier, failure = scalars(locals(), steps=None, failure="inside")
     shifts = in_noise(np.abs(array), noise_multiplier) * UP
     with np.errstate(under="ignore"):
         if array.ndim == 2:

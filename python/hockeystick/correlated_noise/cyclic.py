@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import Array, count_scalar, positive_scalar, probability_scalar
+from hockeystick._checks import Array, count_scalar, probability_scalar
+from hockeystick._checks.arguments import scalars
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UNIT, UP
 from hockeystick.correlated_noise.balls_in_bins import LEAST_ENTRY
@@ -217,12 +218,10 @@ class Banded(NamedTuple):
         return Gaussian(math.nextafter(self.noise_multiplier / upper, 0.0))
 
 
-def banded(strategy: ArrayLike, num_steps: int, separation: int, noise_multiplier: float) -> Banded:
+def banded(strategy: ArrayLike, steps: int, separation: int, noise_multiplier: float) -> Banded:
     """Check the arguments."""
     array = strategy_array(strategy)
-    num_steps = count_scalar("steps", num_steps)
-    separation = count_scalar("separation", separation)
-    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
+    num_steps, separation, noise_multiplier = scalars(locals())
     if array.ndim == 2 and array.shape != (num_steps, num_steps):
         msg = f"strategy must be of shape ({num_steps}, {num_steps}), not {array.shape}"
         raise ValueError(msg)

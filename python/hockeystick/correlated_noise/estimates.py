@@ -25,15 +25,14 @@ from hockeystick._checks import (
     OPEN_PROBABILITY,
     Array,
     at_most,
-    boolean_scalar,
     count_scalar,
     non_negative_scalar,
     positive_scalar,
-    probability_scalar,
     scalar,
     seed_scalar,
     vector,
 )
+from hockeystick._checks.arguments import scalars
 from hockeystick.correlated_noise.balls_in_bins import bin_covariances, in_noise
 from hockeystick.correlated_noise.sensitivity import strategy_array
 from hockeystick.correlated_noise.thinning import first_steps
@@ -240,16 +239,14 @@ def estimate_min_separation_delta(
     >>> found.lower <= bound
     True
     """
-    array, steps = vector("strategy", strategy_array(strategy)), count_scalar("steps", steps)
+    array = vector("strategy", strategy_array(strategy))
+    steps, separation, rate, noise_multiplier, warm_start, seed = scalars(locals(), epsilon=None)
     at_most("steps", steps, "the largest supported", MAX_STEPS)
-    separation = count_scalar("separation", separation)
     at_most("bands of strategy", len(array), "separation", separation)
-    rate = probability_scalar("sampling_rate", sampling_rate)
-    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    first = first_steps(rate, separation) if boolean_scalar("warm_start", warm_start) else np.ones(1)
+    first = first_steps(rate, separation) if warm_start else np.ones(1)
     sampling = Sampling(epsilon, samples, confidence)
     column = in_noise(np.abs(array[:steps]), noise_multiplier)
-    rng = np.random.default_rng(seed_scalar("seed", seed))
+    rng = np.random.default_rng(seed)
 
     def log_ratios(count: int, removed: bool) -> Array:
         outcomes = rng.standard_normal((steps, count))

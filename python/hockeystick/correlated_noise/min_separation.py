@@ -28,13 +28,11 @@ from hockeystick._checks import (
     NON_NEGATIVE_OR_INFINITE,
     Array,
     at_most,
-    boolean_scalar,
     broadcast,
-    count_scalar,
-    probability_scalar,
     scalar,
     thread_count,
 )
+from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
 from hockeystick._statements import Format
@@ -237,10 +235,8 @@ def min_separated_poisson(
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"))
     1.958
     """
-    steps = count_scalar("steps", steps)
+    steps, rate, warm_start = scalars(locals(), separation=None, noise_multiplier=None)
     at_most("steps", steps, "the largest supported", MAX_STEPS)
-    rate = probability_scalar("sampling_rate", sampling_rate)
-    warm_start = boolean_scalar("warm_start", warm_start)
     matrix = banded(strategy, steps, separation, noise_multiplier)
     column, bands, separation = matrix.largest_column(), matrix.bands(), matrix.separation
     start = " from a random step of its own on" if warm_start else ""

@@ -7,7 +7,7 @@ the mechanism. The way from a guarantee to a leakage is `ldp_epsilon_for_leakage
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.distortion.divergences import (
     chi_squared_divergence,
     gaussian_tv_isotropic,

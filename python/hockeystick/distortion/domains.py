@@ -1,4 +1,4 @@
-"""The domains of the arguments that the formulas of parameter distortion share, as true and as printed: one place for all."""
+"""The arguments that the formulas of parameter distortion share, as true and as printed: where their domains are others than elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hockeystick._checks import Array, Domain, broadcast, in_domains
+from hockeystick._checks import Array, Domain, broadcast
+from hockeystick._checks import arguments as by_name
 
 LOG_2 = math.log(2.0)
 MAX_LEAKAGE = math.sqrt(LOG_2)
@@ -17,14 +18,11 @@ LEAKAGE: Domain = (
 
 DOMAINS: dict[str, str | Domain] = {
     **dict.fromkeys(("budget", "unprotected"), LEAKAGE),
-    **dict.fromkeys(("conditional_variance", "constant", "noise_variance", "radius", "width"), "non_negative"),
-    **dict.fromkeys(("grad_sq_norm_sum", "near_optimal_gap", "ratio", "utility_constant", "variance"), "positive"),
-    "dimension": "count",
-    "log_ratio": "non_negative_or_infinite",
-    "total_variation": "probability",
+    **dict.fromkeys(("constant", "radius"), "non_negative"),
+    "variance": "positive",
 }
 
 
 def checked(arguments: Mapping[str, Any], **domains: str | Domain) -> list[Array]:
-    """Return the arguments that have a domain, as `hockeystick.isrl.domains.checked` does."""
-    return broadcast(*in_domains(arguments, DOMAINS | domains).values())
+    """Return the arguments, as `hockeystick.isrl.domains.checked` does."""
+    return broadcast(*by_name.arrays(arguments, **DOMAINS | domains).values())

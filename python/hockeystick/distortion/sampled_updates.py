@@ -11,7 +11,6 @@ from hockeystick._checks import (
     OPEN_PROBABILITY,
     STRICT,
     Array,
-    count_scalar,
     matrix,
     non_negative_scalar,
     pmf,
@@ -20,6 +19,7 @@ from hockeystick._checks import (
     scalar,
     vector,
 )
+from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.binomial import binomial_pmf
 
 
@@ -124,10 +124,7 @@ def sampled_update_variance(
     0.56
     """
     rows = checked_gradients(gradients)
-    p = scalar("sampling_rate", sampling_rate, *OPEN_PROBABILITY)
-    number = count_scalar("rounds", rounds)
-    rate = positive_scalar("learning_rate", learning_rate)
-    noise = non_negative_scalar("noise_variance", noise_variance)
+    p, number, rate, noise = scalars(locals(), sampling_rate="inside")
     return float(rate**2 * p * (1.0 - p) / number * (rows**2).sum() + rows.shape[1] * noise)
 
 

@@ -15,7 +15,7 @@ round draws its own batch.
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.federated.fedavg import (
     fedavg_delta,
     fedavg_epsilon,

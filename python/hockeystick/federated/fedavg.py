@@ -10,15 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import LARGEST_COUNT, Checks, Domain, OnError, Result, choice, in_domains
+from hockeystick._checks import LARGEST_COUNT, Checks, OnError, Result, choice, integers
+from hockeystick._checks.arguments import arrays
 from hockeystick.federated.arguments import SCHEDULES, Schedule
 
 SCHEDULES_BY_ROUND = ("stagewise", "continuous")  # the cost of a cell grows with its rounds
-DOMAINS: dict[str, str | Domain] = {
-    **dict.fromkeys(("local_steps", "num_clients"), "count"),
-    **dict.fromkeys(("clip_norm", "noise_std", "learning_rate", "prox"), "positive"),
-    "smoothness": "non_negative",
-}
 
 
 def scheduled(
@@ -31,16 +27,15 @@ def scheduled(
     grid = Checks(arguments["num_threads"], arguments["on_error"])
     schedule = choice("schedule", arguments["schedule"], SCHEDULES)
     by_round = schedule in SCHEDULES_BY_ROUND
-    question = in_domains(arguments, {"epsilon": "non_negative_or_infinite", "delta": "probability"}, grid).values()
-    rounds = grid.count_up_to("rounds", arguments["rounds"], core.max_scheduled_rounds if by_round else LARGEST_COUNT)
-    known = in_domains(arguments, DOMAINS, grid)
+    given = {**arguments, "diameter": np.inf if arguments["diameter"] is None else arguments["diameter"]}
+    rounds = integers(1, core.max_scheduled_rounds if by_round else LARGEST_COUNT)
+    known = arrays(given, grid, rounds=rounds, diameter="positive_or_infinite")
+    question = [known.pop(name) for name in ("epsilon", "delta") if name in known]
     if "prox" in known:
         pull, rate = known["prox"], known["learning_rate"]
         grid.require(lambda a, b: a > b, "prox must be above smoothness", prox=pull, smoothness=known["smoothness"])
         grid.require(lambda e, a: e * a <= 1, "learning_rate must be at most 1/prox", learning_rate=rate, prox=pull)
-    diameter = arguments["diameter"]
-    bound = np.asarray(np.inf) if diameter is None else grid.positive_or_infinite("diameter", diameter)
-    cells = (rounds, *known.values(), bound)
+    cells = known.values()
     if by_round and question:
         mu = grid.map(partial(getattr(core, f"{kind}_gdp"), schedule), *cells)
         return grid.map(core.gdp_dp_delta if what == "delta" else core.gdp_epsilon, np.asarray(mu), *question)

@@ -21,6 +21,7 @@ from hockeystick._checks import (
     positive_scalar,
     scalar,
 )
+from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import UNIT
 from hockeystick.federated.arguments import SCHEDULES, Schedule
 
@@ -58,14 +59,12 @@ def step_sizes(*, rounds: int, local_steps: int, learning_rate: float, schedule:
     [[1.    0.5   0.333]
      [1.    0.5   0.333]]
     """
-    rounds = count_scalar("rounds", rounds)
-    local_steps = count_scalar("local_steps", local_steps)
-    rate = positive_scalar("learning_rate", learning_rate)
+    rounds, local_steps, rate = scalars(locals())
     choice("schedule", schedule, SCHEDULES)
     t, k = np.arange(rounds, dtype=np.float64)[:, None], np.arange(local_steps, dtype=np.float64)
     ones = np.ones((rounds, local_steps))
     divisors = {"constant": ones, "cyclic": ones * (k + 1), "stagewise": ones * (t + 1)}
-    return rate / divisors.get(schedule, t * local_steps + k + 1)
+    return np.asarray(rate / divisors.get(schedule, t * local_steps + k + 1))
 
 
 def accumulated_step_size(step_sizes: ArrayLike, *, smoothness: float, prox: float | None = None) -> Result:

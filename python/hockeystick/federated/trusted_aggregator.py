@@ -15,25 +15,23 @@ from hockeystick._checks import (
     STRICT,
     Array,
     Checks,
-    Domain,
     OnError,
     Result,
     broadcast,
     choice,
-    in_domains,
     vector,
 )
+from hockeystick._checks.arguments import arrays
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.federated.arguments import LOSSES, Loss
 
 T = TypeVar("T")
 PER_ROUND = ("learning_rate", "noise_std", "lipschitz", "radius")  # what may be a schedule
-AGGREGATION: dict[str, str | Domain] = {
-    "epsilon": "non_negative_or_infinite",
-    **dict.fromkeys(("num_users", "batch_size", "rounds"), "count"),
-    **dict.fromkeys(PER_ROUND, "positive"),
-}
+CONVEXITY = {
+    "smoothness": None,
+    "strong_convexity": None,
+}  # what the kind of loss asks of them is checked after the others
 
 
 class AggregatorChecks(Checks):
@@ -46,7 +44,7 @@ class AggregatorChecks(Checks):
 
     def aggregation(self, arguments: Mapping[str, Any]) -> tuple[Array, ...]:
         """Check the arguments in their order; return those of a cell and keep those of the rounds."""
-        known = in_domains(arguments, AGGREGATION, self)
+        known = arrays(arguments, self, **CONVEXITY)
         self.rounds = {name: np.atleast_1d(known.pop(name)) for name in PER_ROUND}
         smoothness = 0.0 if arguments["smoothness"] is None else arguments["smoothness"]
         self.rounds["smoothness"] = np.atleast_1d(self.non_negative("smoothness", smoothness))
@@ -502,8 +500,8 @@ def best_sampled(
     6.8e-09 by plain
     """
     grid = AggregatorChecks(loss, num_threads, on_error)
-    epsilon, num_users, batch_size, rounds, learning_rate, noise_std, lipschitz, radius = in_domains(
-        locals(), AGGREGATION, grid
+    epsilon, num_users, batch_size, rounds, learning_rate, noise_std, lipschitz, radius = arrays(
+        locals(), grid, **CONVEXITY
     ).values()
     if smoothness is None and not grid.convex:
         msg = "smoothness must be given for a nonconvex loss"

@@ -8,7 +8,7 @@ its earlier ones. Noise comes from `hockeystick.Accountant`, not from the printe
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.isrl.acceleration import (
     AcceleratedParameters,
     Stage,

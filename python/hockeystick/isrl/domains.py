@@ -1,44 +1,21 @@
-"""The domains of the arguments that the formulas of inter-silo privacy share, as certified and as printed: one place for all."""
+"""The arguments that the formulas of inter-silo privacy share, as certified and as printed: where their domains are others than elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-from hockeystick._checks import (
-    OPEN_PROBABILITY,
-    STRICT,
-    Array,
-    Checks,
-    Domain,
-    at_most,
-    broadcast,
-    count_scalar,
-    in_domains,
-    non_negative_scalar,
-    positive_scalar,
-    same_length,
-    scalar,
-)
+from hockeystick._checks import STRICT, Array, Checks, Domain, broadcast, same_length
+from hockeystick._checks import arguments as by_name
 
-_AT_LEAST_ONE = (lambda x: (x >= 1) & (x < np.inf), "be at least 1 and finite")
-
-DOMAINS: dict[str, str | Domain] = {
-    **dict.fromkeys(("compositionality", "diameter", "distance_squared", "effective_noise", "epsilon"), "positive"),
-    **dict.fromkeys(("initial_gap", "learning_rate", "lipschitz", "max_step", "radius", "smoothness"), "positive"),
-    **dict.fromkeys(("gradient_bound", "gradient_std", "heterogeneity", "noise_std"), "non_negative"),
-    **dict.fromkeys(("second_moment", "strong_convexity", "variance"), "non_negative"),
-    **dict.fromkeys(
-        ("batch_size", "dimension", "index", "levels", "local_steps", "rounds", "shift", "trials"), "count"
-    ),
-    **dict.fromkeys(("num_clients", "num_messages", "num_records", "num_silos", "num_users"), "count"),
-    **dict.fromkeys(("clients_per_round", "max_batch_size", "max_rounds"), "count"),
-    **dict.fromkeys(("delta", "probability"), "inside"),
-    "noise_bits": "count_or_zero",
-    "silos_per_round": _AT_LEAST_ONE,  # a harmonic mean, which need not be an integer
+# A budget is to be met by noise, and a step size is found from the smoothness. Noise may be left out where there is none.
+DOMAINS = {
+    "delta": "inside",
+    "epsilon": "positive",
+    "noise_std": "non_negative",
+    "smoothness": "positive",
 }
 
 PAIRS = (
@@ -50,11 +27,8 @@ PAIRS = (
 
 
 def checked(arguments: Mapping[str, Any], grid: Checks = STRICT, **domains: str | Domain) -> list[Array]:
-    """Return the arguments that have a domain, each in the one given or that of its name, in their order and broadcast against each other.
-
-    A function hands over ``locals()``, all that it was called with, before it gives names of its own.
-    """
-    arrays = in_domains(arguments, DOMAINS | domains, grid)
+    """Return the arguments as `_checks.arguments` does, broadcast against each other."""
+    arrays = by_name.arrays(arguments, grid, **DOMAINS | domains)
     for small, large in PAIRS:
         if small in arrays and large in arrays:
             pair = {small: arrays[small], large: arrays[large]}
@@ -74,34 +48,14 @@ def require_small_epsilon(epsilon: Array, delta: Array) -> None:
 
 def checked_vectors(arguments: Mapping[str, Any], **domains: str) -> list[Array]:
     """Return the same as vectors of one length, where single numbers are for all."""
-    return same_length(**in_domains(arguments, DOMAINS | domains))
-
-
-ScalarDomain: TypeAlias = str | Domain | Callable[[str, Any], Any]
-SCALARS: dict[str, ScalarDomain] = {**DOMAINS, "silos_per_round": "count"}
-KINDS: Mapping[str, ScalarDomain] = {
-    "count": count_scalar,
-    "count_or_zero": partial(count_scalar, smallest=0),
-    "inside": OPEN_PROBABILITY,
-    "non_negative": non_negative_scalar,
-    "positive": positive_scalar,
-}
+    return same_length(**by_name.arrays(arguments, **DOMAINS | domains))
 
 
 def scalars(
-    arguments: Mapping[str, Any], pairs: Iterable[tuple[str, str]] = PAIRS, /, **domains: ScalarDomain
+    arguments: Mapping[str, Any], pairs: Iterable[tuple[str, str]] = PAIRS, /, **domains: by_name.Check
 ) -> list[Any]:
-    """Return the same of functions whose arguments are single numbers; counts are integers. No first of a pair may exceed the second."""
-    known, found = {**SCALARS, **domains}, {}
-    for name, value in arguments.items():
-        if name in known:
-            domain = known[name]
-            check = KINDS[domain] if isinstance(domain, str) else domain
-            found[name] = scalar(name, value, *check) if isinstance(check, tuple) else check(name, value)  # type: ignore[operator]
-    for small, large in pairs:
-        if small in found and large in found:
-            at_most(small, found[small], large, found[large])
-    return list(found.values())
+    """Return the same of functions whose arguments are single numbers."""
+    return by_name.scalars(arguments, pairs, **DOMAINS | domains)
 
 
 def left_out(silos_per_round: Array, num_silos: Array) -> Array:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import Array, Checks, OnError, Result, broadcast, in_domains, positive_scalar, setting_warnings
+from hockeystick._checks import Array, Checks, OnError, Result, broadcast, positive_scalar, setting_warnings
+from hockeystick._checks.arguments import arrays
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.calibration import calibrate
 from hockeystick.isrl.domains import DOMAINS, PAIRS, checked, checked_vectors, scalars
@@ -124,7 +125,7 @@ def noisy_mb_sgd_epsilon(
     [0.497 0.234]
     """
     grid = Checks(num_threads, on_error)
-    cells = in_domains(locals(), DOMAINS | {"noise_std": "positive"}, grid)
+    cells = arrays(locals(), grid, **DOMAINS | {"noise_std": "positive"})
     records = cells["num_records"]
     if not replacement:
         rule = "batch_size must be at most num_records"

@@ -231,7 +231,7 @@ def moreau_envelope(
     0.04 [0.4]
     """
     (at,) = broadcast(np.atleast_1d(STRICT.finite("point", point)))
-    (beta,) = checked(locals())
+    (beta,) = checked({"smoothness": smoothness})
     nearest = np.asarray(prox(at, float(beta)), dtype=np.float64)
     if nearest.shape != at.shape:
         msg = f"prox must return an array of the shape of point {at.shape}, not {nearest.shape}"

@@ -8,7 +8,7 @@ step, `best_cyclic` in every step or every so many, `best_sampled` at random; `b
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick._hidden_states.best import Best
 from hockeystick.last_iterate.best import best, best_cyclic, best_random_stop, best_sampled
 from hockeystick.last_iterate.chain import chain_delta

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, Checks
+from hockeystick._checks.arguments import arrays
 
 
-def check_process(  # noqa: PLR0917, in the order of its callers' arguments
-    grid: Checks,
-    learning_rate: ArrayLike,
-    noise: ArrayLike,
-    lipschitz: ArrayLike,
-    smoothness: ArrayLike,
-    strong_convexity: ArrayLike,
-    *diameter: ArrayLike,
-    noise_name: str = "noise_std",
-    bounded: bool = False,
-) -> list[Array]:
-    """Check them in their order. A domain may have no end unless it must be `bounded`."""
-    arrays = [
-        grid.positive("learning_rate", learning_rate),
-        grid.positive(noise_name, noise),
-        grid.positive("lipschitz", lipschitz),
-        grid.non_negative("smoothness", smoothness),
-        grid.non_negative("strong_convexity", strong_convexity),
-        *((grid.positive if bounded else grid.positive_or_infinite)("diameter", size) for size in diameter),
-    ]
-    check_convexity(grid, arrays[3], arrays[4])
-    return arrays
+def checked(arguments: Mapping[str, Any], grid: Checks, **others: None) -> list[Array]:
+    """Check the arguments of a run in their order. A domain may have no end; one of two kinds of noise may not be given."""
+    absent = {name: None for name in ("noise_std", "noise_scale") if arguments.get(name) is None}
+    found = arrays(arguments, grid, diameter="positive_or_infinite", **absent, **others)
+    check_convexity(grid, found["smoothness"], found["strong_convexity"])
+    return list(found.values())
 
 
 def check_convexity(grid: Checks, smoothness: Array, strong_convexity: Array) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 import hockeystick._core as core
 from hockeystick._checks import Checks, OnError, boolean_scalar, broadcast
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
-from hockeystick.last_iterate.arguments import check_index, check_process, noise_given
+from hockeystick.last_iterate.arguments import check_index, checked, noise_given
 
 
 def best(
@@ -103,14 +103,9 @@ def best(
     >>> print(f"{format_upper(best.delta, '.6f')} by {best.method}; {format_upper(best.bounds['contraction'], '.6f')} by contraction")
     0.366941 by joint; 0.633384 by contraction
     """
-    name, noise = noise_given(noise_std, noise_scale)
+    name, _ = noise_given(noise_std, noise_scale)
     grid = Checks(num_threads, on_error)
-    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
-    index = grid.count("index", index)
-    num_records = grid.count("num_records", num_records)
-    process = check_process(
-        grid, learning_rate, noise, lipschitz, smoothness, strong_convexity, diameter, noise_name=name
-    )
+    epsilon, index, num_records, *process = checked(locals(), grid, ball_dimension=None)
     one_dimensional = boolean_scalar("one_dimensional", one_dimensional)
     check_index(grid, index, num_records)
     dimension = np.asarray(float(one_dimensional))
@@ -190,9 +185,7 @@ def best_random_stop(
     0.003186 by nonlinear; 0.003635 by contraction
     """
     grid = Checks(num_threads, on_error)
-    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
-    num_records = grid.count("num_records", num_records)
-    process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
+    epsilon, num_records, *process = checked(locals(), grid)
     worst_index = np.asarray(1.0)
     cells = broadcast(epsilon, worst_index, num_records, *process, np.asarray(0.0))
     return smallest(core.last_iterate_random_stop_bounds(cells, grid.threads), grid)
@@ -282,11 +275,7 @@ def best_cyclic(
     0.886 by joint; 0.999988 by composition
     """
     grid = Checks(num_threads, on_error)
-    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
-    index = grid.count("index", index)
-    period = grid.count("period", period)
-    rounds = grid.count("rounds", rounds)
-    process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
+    epsilon, index, period, rounds, *process = checked(locals(), grid)
     grid.require(lambda i, n: i <= n, "index must lie in [1, rounds]", index=index, rounds=rounds)
     return smallest(core.cyclic_bounds(broadcast(epsilon, index, rounds, *process, period), grid.threads), grid)
 
@@ -369,9 +358,6 @@ def best_sampled(
     2.4e-09 by joint; 8.0e-02 by composition
     """
     grid = Checks(num_threads, on_error)
-    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
-    sampling_rate = grid.probability("sampling_rate", sampling_rate)
-    rounds = grid.count("rounds", rounds)
-    process = check_process(grid, learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
+    epsilon, sampling_rate, rounds, *process = checked(locals(), grid)
     cells = broadcast(epsilon, np.asarray(1.0), rounds, *process, sampling_rate)
     return smallest(sampled_bounds(cells, grid), grid)

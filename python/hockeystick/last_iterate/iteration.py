@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import NumpyChecks, OnError, Result, broadcast
+from hockeystick._checks.arguments import arrays
 from hockeystick._numeric.rounding import HANDFUL, UP
 from hockeystick.last_iterate.arguments import check_step
 
@@ -55,9 +56,7 @@ def pnsgd_lipschitz(
     0.8945
     """
     grid = NumpyChecks(num_threads, on_error)
-    eta = grid.positive("learning_rate", learning_rate)
-    beta = grid.non_negative("smoothness", smoothness)
-    rho = grid.non_negative("strong_convexity", strong_convexity)
+    eta, beta, rho = arrays(locals(), grid).values()
     check_step(grid, eta, beta, rho)
     with np.errstate(all="ignore"):  # 0/0 for linear losses, and cells outside the domain
         contracted = np.where(rho > 0, 2.0 * eta * (rho / (1.0 + rho / beta)), 0.0)
@@ -119,12 +118,9 @@ def iteration_rdp(
     0.1001
     """
     grid = NumpyChecks(num_threads, on_error)
-    order = grid.within("order", order, (lambda x: (x > 1) & (x < np.inf), "be above 1 and finite"))
-    distance = grid.non_negative("distance", distance)
-    noise_std = grid.positive("noise_std", noise_std)
-    steps = grid.count("steps", steps)
-    lipschitz = grid.non_negative("lipschitz", lipschitz)
-    order, distance, noise_std, steps, lipschitz = broadcast(order, distance, noise_std, steps, lipschitz)
+    above_one = (lambda x: (x > 1) & (x < np.inf), "be above 1 and finite")
+    known = arrays(locals(), grid, order=above_one, lipschitz="non_negative")
+    order, distance, noise_std, steps, lipschitz = broadcast(*known.values())
     with np.errstate(all="ignore"):  # c = 0, and cells outside the domain
         rate = -2.0 * np.log(lipschitz)
         whole = steps * np.abs(rate)

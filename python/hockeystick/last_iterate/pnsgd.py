@@ -12,12 +12,14 @@ Source: Asoodeh, Diaz and Calmon 2020, "Privacy Amplification of Iterative Algor
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import Checks, CoreFunction, OnError, Result
-from hockeystick.last_iterate.arguments import check_index, check_process, check_step
+from hockeystick._checks.arguments import arrays
+from hockeystick.last_iterate.arguments import check_index, check_step
 
 
 def pnsgd_gaussian(
@@ -86,9 +88,7 @@ def pnsgd_gaussian(
     >>> print(f"{delta:.4e}")
     1.4974e-19
     """
-    process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
-    counts = {"index": index, "num_records": num_records}
-    return _bound(core.pnsgd_gaussian, Checks(num_threads, on_error), epsilon, counts, *process)
+    return _bound(core.pnsgd_gaussian, locals())
 
 
 def pnsgd_gaussian_random_stop(
@@ -154,9 +154,7 @@ def pnsgd_gaussian_random_stop(
     >>> print(f"{delta:.6f}")
     0.003635
     """
-    process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity, diameter)
-    counts = {"num_records": num_records}
-    return _bound(core.pnsgd_gaussian_random_stop, Checks(num_threads, on_error), epsilon, counts, *process)
+    return _bound(core.pnsgd_gaussian_random_stop, locals())
 
 
 def pnsgd_rdp(
@@ -221,9 +219,7 @@ def pnsgd_rdp(
     >>> print(format_upper(delta, ".4e"))
     7.4386e-05
     """
-    process = (learning_rate, noise_std, lipschitz, smoothness, strong_convexity)
-    counts = {"index": index, "num_records": num_records}
-    return _bound(core.pnsgd_rdp, Checks(num_threads, on_error), epsilon, counts, *process)
+    return _bound(core.pnsgd_rdp, locals())
 
 
 def pnsgd_laplace(
@@ -291,26 +287,14 @@ def pnsgd_laplace(
     >>> print(format_upper(delta, ".6f"))
     0.154819
     """
-    process = (learning_rate, noise_scale, lipschitz, smoothness, strong_convexity, diameter)
-    counts = {"index": index, "num_records": num_records}
-    return _bound(
-        core.pnsgd_laplace, Checks(num_threads, on_error), epsilon, counts, *process, noise_name="noise_scale"
-    )
+    return _bound(core.pnsgd_laplace, locals())
 
 
-def _bound(
-    function: CoreFunction,
-    grid: Checks,
-    eps: ArrayLike,
-    counts: Mapping[str, ArrayLike],
-    *process: ArrayLike,
-    noise_name: str = "noise_std",
-) -> Result:
-    """Check the arguments of a run, and evaluate; `counts` are the record's step, if it is one, and how many there are."""
-    eps = grid.non_negative_or_infinite("epsilon", eps)
-    steps = [grid.count(name, value) for name, value in counts.items()]
-    arrays = check_process(grid, *process, noise_name=noise_name, bounded=True)
-    if len(steps) > 1:
-        check_index(grid, *steps)
-    check_step(grid, arrays[0], *arrays[3:5])
-    return grid.map(function, eps, *steps, *arrays)
+def _bound(function: CoreFunction, arguments: Mapping[str, Any]) -> Result:
+    """Check the arguments of a run, and evaluate."""
+    grid = Checks(arguments["num_threads"], arguments["on_error"])
+    known = arrays(arguments, grid)
+    if "index" in known:
+        check_index(grid, known["index"], known["num_records"])
+    check_step(grid, known["learning_rate"], known["smoothness"], known["strong_convexity"])
+    return grid.map(function, *known.values())

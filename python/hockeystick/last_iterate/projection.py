@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 import hockeystick._core as core
 from hockeystick._checks import Checks, OnError, Result, broadcast
+from hockeystick._checks.arguments import arrays
 from hockeystick.last_iterate.arguments import noise_given
 
 
@@ -63,12 +64,7 @@ def ball_contraction(
     0.5099 0.1839 0.0000
     """
     grid = Checks(num_threads, on_error)
-    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
-    image_radius = grid.non_negative("image_radius", image_radius)
-    radius = grid.positive("radius", radius)
-    dimension = grid.count("dimension", dimension)
-    noise_std = grid.positive("noise_std", noise_std)
-    return grid.map(core.ball_contraction, epsilon, image_radius, radius, dimension, noise_std)
+    return grid.map(core.ball_contraction, *arrays(locals(), grid).values())
 
 
 def projected_contraction(
@@ -127,10 +123,7 @@ def projected_contraction(
     """
     name, noise = noise_given(noise_std, noise_scale)
     grid = Checks(num_threads, on_error)
-    epsilon = grid.non_negative_or_infinite("epsilon", epsilon)
-    low = grid.number("image_low", image_low)
-    high = grid.number("image_high", image_high)
-    diameter = grid.positive("diameter", diameter)
+    epsilon, low, high, diameter = arrays(locals(), grid, noise_std=None, noise_scale=None).values()
     scale = grid.positive(name, noise)
     grid.require(
         lambda a, b: (a <= b) & np.isfinite(a) & np.isfinite(b),

@@ -6,7 +6,7 @@ record. Under ``adjacency="replace"`` the sensitivity is twice that: the library
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import publish
+from hockeystick._checks.doors import open_room
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.discrete import ApproximateDP, Discrete, DiscretePairs, RandomizedResponse
 from hockeystick.mechanisms.dominating import Dominating
@@ -65,8 +65,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-publish(__name__)
+open_room(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from hockeystick._checks.hints import publish
+from hockeystick._checks.doors import open_room
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import failure_of
 from hockeystick._statements import SENTENCES, say
@@ -91,4 +91,4 @@ def joined(adjacency: Adjacency, parts: Iterable[Premises]) -> Premises:
     )
 
 
-publish(__name__)
+open_room(__name__)

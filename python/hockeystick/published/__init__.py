@@ -8,7 +8,7 @@ show it beside what holds.
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.published.contraction import (
     pnsgd_gaussian_random_stop,
     pnsgd_rdp,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, STRICT, Array, Domain, Result, broadcast, in_domains
+from hockeystick._checks import NON_NEGATIVE_OR_INFINITE, STRICT, Array, Result, broadcast
+from hockeystick._checks.arguments import arrays
 from hockeystick._hidden_states.contraction import contraction_sum
 from hockeystick.isrl import Rate
 from hockeystick.isrl.domains import scalars
@@ -13,22 +14,13 @@ from hockeystick.kernels import log_theta, theta
 from hockeystick.last_iterate.arguments import check_index, check_step
 from hockeystick.published.warning import warn_unsound
 
-DOMAINS: dict[str, str | Domain] = {
-    "epsilon": "non_negative",
-    **dict.fromkeys(("index", "num_records"), "count"),
-    **dict.fromkeys(("noise_std", "lipschitz"), "positive"),
-}
 
-
-def _step(learning_rate: ArrayLike, smoothness: ArrayLike, strong_convexity: ArrayLike) -> tuple[Array, Array]:
-    """Check a step; return its length and M of Equation 14."""
-    eta = STRICT.positive("learning_rate", learning_rate)
-    beta = STRICT.non_negative("smoothness", smoothness)
-    rho = STRICT.non_negative("strong_convexity", strong_convexity)
+def _factor(eta: Array, beta: Array, rho: Array) -> Array:
+    """Check a step of this length, smoothness and strong convexity; return M of Equation 14."""
     check_step(STRICT, eta, beta, rho)
     with np.errstate(divide="ignore", invalid="ignore"):
         squared = np.where(rho > 0, 1.0 - 2.0 * eta * rho / (1.0 + rho / beta), 1.0)
-    return eta, np.sqrt(np.maximum(squared, 0.0))
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
 def pnsgd_rdp(
@@ -82,8 +74,8 @@ def pnsgd_rdp(
     >>> print(f"printed {printed:.3f}, exact {format_upper(exact, '.3f')}")
     printed 0.135, exact 0.955
     """
-    epsilon, index, num_records, noise, bound = in_domains(locals(), DOMAINS).values()
-    _, m = _step(learning_rate, smoothness, strong_convexity)
+    epsilon, index, num_records, eta, noise, bound, beta, rho = arrays(locals(), epsilon="non_negative").values()
+    m = _factor(eta, beta, rho)
     check_index(STRICT, index, num_records)
     epsilon, later, m, kappa = broadcast(epsilon, num_records - index, m, 2.0 * (bound / noise) ** 2)
     kappa = np.where(later > 0, kappa / np.maximum(later, 1.0) * m ** (later + 1.0), kappa)
@@ -136,9 +128,8 @@ def pnsgd_gaussian_random_stop(
     >>> print(f"{printed:.2f}", format_upper(last_iterate.pnsgd_gaussian_random_stop(0.0, **cell), ".4f"))
     29770.00 0.6827
     """
-    domains = DOMAINS | {"epsilon": "non_negative_or_infinite", "diameter": "positive"}
-    epsilon, num_records, noise, bound, width = in_domains(locals(), domains).values()
-    eta, m = _step(learning_rate, smoothness, strong_convexity)
+    epsilon, num_records, eta, noise, bound, beta, rho, width = arrays(locals()).values()
+    m = _factor(eta, beta, rho)
     with np.errstate(divide="ignore"):
         factor = 1.0 / (1.0 - np.asarray(theta(epsilon, m * width / (eta * noise))))
         printed: Result = theta(epsilon, 2.0 * bound / noise) * factor / num_records

@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice, in_domains
+from hockeystick._checks import STRICT, Array, Checks, Domain, OnError, Result, broadcast, choice
+from hockeystick._checks.arguments import arrays
 from hockeystick._checks.shown import shown
 from hockeystick.federated.arguments import SCHEDULES, Schedule
-from hockeystick.federated.fedavg import DOMAINS as LOCAL_TRAINING
 from hockeystick.kernels import q_inv
 from hockeystick.published.warning import warn_unsound
 
 PAPER = "of Sun, Shen and Tao (2024)"
-FEDERATION: dict[str, str | Domain] = LOCAL_TRAINING | {"rounds": "count"}
-DOMAINS: dict[str, str | Domain] = FEDERATION | {
+DOMAINS: dict[str, str | Domain] = {
     **dict.fromkeys(("b", "constant", "epsilon", "smoothness", "strong_convexity"), "positive"),
     "delta": "inside",
     "exposures": "count",
@@ -34,7 +33,7 @@ DOMAINS: dict[str, str | Domain] = FEDERATION | {
 
 
 def _checked(given: Mapping[str, Any], **domains: str) -> list[Array]:
-    return broadcast(*in_domains(given, DOMAINS | domains).values())
+    return broadcast(*arrays(given, **DOMAINS | domains).values())
 
 
 def table_row(given: Mapping[str, Any], **domains: str) -> list[Array]:
@@ -134,7 +133,7 @@ def fedavg_gdp(
     given = {**locals()}
     grid = Checks(num_threads, on_error)
     schedule = choice("schedule", schedule, SCHEDULES)
-    cells = in_domains(given, FEDERATION, grid)
+    cells = arrays(given, grid, diameter=None)
     _no_diameter(diameter)
     constant: ArrayLike | None = None
     for name, value, owner in (("c", c, "cyclic"), ("z", z, "continuous")):
@@ -213,7 +212,7 @@ def fedprox_gdp(
     printed 0.8660, true and certified 2.2361
     """
     grid = Checks(num_threads, on_error)
-    cells = in_domains(locals(), FEDERATION, grid)
+    cells = arrays(locals(), grid, diameter=None)
     _no_diameter(diameter)
     grid.require(
         lambda a, b: a > b, "prox must be above smoothness", prox=cells["prox"], smoothness=cells["smoothness"]

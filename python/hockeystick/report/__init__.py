@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from hockeystick._checks.doors import open_room
 from hockeystick.sweep.folders import VIEWS
 
 __all__ = ["report_sweep"]
@@ -83,5 +84,4 @@ def _target(out: str | os.PathLike[str], destination: str | os.PathLike[str] | N
     return Path(out) / VIEWS / "report.html"
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+open_room(__name__)

@@ -5,7 +5,7 @@ Those that are a mechanism go into `Accountant.compose`. What holds for the data
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.selection.noisy_maximum import GaussianNoisyMaximum, LaplaceNoisyMaximum, noisy_maximum
 from hockeystick.selection.partitions import OptimalPartitions, ThresholdedPartitions
 from hockeystick.selection.sparse_vector import AboveThreshold, GaussianAboveThreshold

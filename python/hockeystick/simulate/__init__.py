@@ -7,7 +7,7 @@ the data sets of `load` scikit-learn's (``hockeystick[data]``).
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.federated.released_models import Guarantee, NoGuaranteeError
 from hockeystick.isrl import multistage_schedule
 from hockeystick.simulate.algorithms.algorithm import Algorithm

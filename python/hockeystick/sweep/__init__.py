@@ -44,6 +44,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from hockeystick._checks.doors import opened
 from hockeystick._checks.hints import missing
 from hockeystick.sweep.errors import CellError, ClusterError, OutputError, PlanError
 
@@ -67,5 +68,6 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name not in _FOUND_IN:
             return _refuse(name)
-        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_FOUND_IN[name]}"), name)
+        found = getattr(importlib.import_module(f"{__name__}.{_FOUND_IN[name]}"), name)
+        globals()[name] = found = opened(found, name, __name__)
         return found

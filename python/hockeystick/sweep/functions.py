@@ -9,22 +9,20 @@
 - `unit`, in which they are measured; empty where the user's model has units of its own, as a loss has;
 - `rounded`: how they are shown with few digits, so that bounds stay bounds.
 
-``arguments.csv`` has those of their arguments of which more is known than that they are numbers: the `kind` (whole where every
-function takes an integer only, which the number of silos in a round need not be), the unit, and the values in plans to begin
-with: several, where an argument is worth to be varied, the most interesting arguments first.
+Units of arguments, which of them are whole numbers, and values in plans to begin with are in the table of `_checks.arguments`.
 """
 
 from __future__ import annotations
 
-import csv
 import difflib
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hockeystick._checks.arguments import Argument, rows, table
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.federated.arguments import LOSSES, SCHEDULES
 from hockeystick.sweep.errors import PlanError
@@ -40,28 +38,16 @@ class Registered(NamedTuple):
     rounded: str = "up"
 
 
-class Argument(NamedTuple):
-    """What the table says of an argument."""
-
-    kind: str = "any"
-    unit: str = ""
-    example: str = ""
-
-
-def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and the other entries of each row of a table."""
-    with Path(__file__).with_name(table).open(encoding="utf-8", newline="") as file:
-        for name, *entries in [*csv.reader(file)][1:]:
-            yield name, entries
-
-
-_FUNCTIONS = {name: Registered(f"hockeystick.{module}", *more) for name, (module, *more) in _rows("functions.csv")}
-ARGUMENTS = {name: Argument(*entries) for name, entries in _rows("arguments.csv")}
+ARGUMENTS = table()
+_FUNCTIONS = {
+    name: Registered(f"hockeystick.{module}", *more)
+    for name, (module, *more) in rows(Path(__file__).with_name("functions.csv"))
+}
 
 # The arguments of trainings are the settings of the simulator, whatever the column.
 TRAININGS = {name: row for name, row in _FUNCTIONS.items() if row.cost == "training"}
 REGISTERED = {name: row for name, row in _FUNCTIONS.items() if row.cost != "training"}
-INTEGERS = frozenset(name for name, row in ARGUMENTS.items() if row.kind == "whole")
+INTEGERS = frozenset(name for name, row in ARGUMENTS.items() if row.is_whole)
 CHOICES: dict[str, tuple[str, ...]] = {"loss": LOSSES, "schedule": SCHEDULES}  # the arguments that are words
 
 MEANING = {

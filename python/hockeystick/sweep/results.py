@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hockeystick._checks.doors import level
 from hockeystick.sweep.condition import column_type, columns_of, parsed, where_true
 from hockeystick.sweep.errors import OutputError, must, needs, require
 from hockeystick.sweep.functions import MEANING, status
@@ -328,7 +329,7 @@ def _warn_of_unsound(plan: Plan, columns: set[str]) -> None:
     for output in plan.outputs:
         if output.column in columns and status(output.function.name) == "unsound":
             message = f"{output.column} = {output.function.name}: {MEANING['unsound']}"
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warnings.warn(message, UserWarning, stacklevel=level(3))
 
 
 def _objective(maximise: str | None, minimise: str | None) -> tuple[str, str]:

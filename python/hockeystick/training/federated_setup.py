@@ -6,16 +6,13 @@ import math
 from typing import Literal, NamedTuple, TypeAlias
 
 from hockeystick._checks import (
-    OPEN_PROBABILITY,
     POSITIVE,
     choice,
-    count_at_most,
-    count_scalar,
     interval,
-    positive_scalar,
     scalar,
     setting_warnings,
 )
+from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import (
@@ -145,11 +142,8 @@ def federated_parameters(
     >>> print(hs.format_upper(training.accountant().epsilon(1e-6), ".2f"))
     1.59
     """
-    num_clients = count_scalar("num_clients", num_clients)
-    clients_per_round = count_at_most("clients_per_round", clients_per_round, "num_clients", num_clients)
-    rounds = count_scalar("rounds", rounds)
-    clip_norm = positive_scalar("clip_norm", clip_norm)
-    noise_std = positive_scalar("noise_std", noise_std)
+    pairs = (("clients_per_round", "num_clients"),)
+    num_clients, clients_per_round, rounds, clip_norm, noise_std = scalars(locals(), pairs)
     noise_on = choice("noise_on", noise_on, ("sum", "mean", "client"))
     sampling = choice("sampling", sampling, ("poisson", "fixed_size", "all", "shuffled"))
     if sampling == "all" and clients_per_round != num_clients:
@@ -305,20 +299,14 @@ def secure_aggregation_parameters(
     >>> print(training.mechanism.num_clients, hs.format_upper(training.accountant().epsilon(1e-6), ".2f"))
     900 8.06
     """
-    num_clients = count_scalar("num_clients", num_clients)
-    dropouts = count_scalar("dropouts", dropouts, 0)
+    num_clients, dropouts, rounds, dimension, clip_norm, client_noise_std, granularity, bits, beta = scalars(
+        locals(), beta="inside"
+    )
     if dropouts >= num_clients:
         msg = f"dropouts must be at most num_clients - 1 ({num_clients - 1}), not {dropouts}"
         raise ValueError(msg)
-    rounds = count_scalar("rounds", rounds)
-    dimension = count_scalar("dimension", dimension)
-    clip_norm = positive_scalar("clip_norm", clip_norm)
-    client_noise_std = positive_scalar("client_noise_std", client_noise_std)
-    granularity = positive_scalar("granularity", granularity)
-    bits = count_scalar("bits", bits)
     noise = choice("noise", noise, ("discrete_gaussian", "skellam"))
     rounding = choice("rounding", rounding, ("conditional", "random", "nearest"))
-    beta = scalar("beta", beta, *OPEN_PROBABILITY)
     adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
     scale = client_noise_std / granularity
     _require_room(bits, math.sqrt(num_clients) * scale)

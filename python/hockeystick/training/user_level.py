@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import count_at_most, count_scalar, positive_scalar
+from hockeystick._checks import count_scalar
+from hockeystick._checks.arguments import scalars
 from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
 from hockeystick.mechanisms.base import Mechanism
@@ -101,15 +102,11 @@ def user_level_parameters(
     2.53
     0.45
     """
-    num_users, num_records = count_scalar("num_users", num_users), count_scalar("num_records", num_records)
-    held = count_scalar("records_per_user", records_per_user)
+    pairs = (("batch_size", "num_records"), ("users_per_step", "num_users"))
+    num_users, num_records, held, batch_size, users_per_step, steps, noise_multiplier = scalars(locals(), pairs)
     if num_records > num_users * held:
         msg = f"num_records must be at most num_users times records_per_user ({num_users * held}), not {num_records}"
         raise ValueError(msg)
-    batch_size = count_at_most("batch_size", batch_size, "num_records", num_records)
-    users_per_step = count_at_most("users_per_step", users_per_step, "num_users", num_users)
-    steps = count_scalar("steps", steps)
-    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     by_example, by_user = batch_size / num_records, users_per_step / num_users
     limit = f"no user has more than {held} records among those drawn from, chosen before the training"
     mixture = MixtureOfGaussians.of_group(noise_multiplier, held, by_example)

@@ -6,7 +6,7 @@ The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 
 from __future__ import annotations
 
-from hockeystick._checks.hints import open_room
+from hockeystick._checks.doors import open_room
 from hockeystick.utility.aggregator_risk import (
     random_stop_excess_risk_convex,
     random_stop_excess_risk_rate,

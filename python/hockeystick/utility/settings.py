@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
+from hockeystick._checks.arguments import Check
 from hockeystick._numeric.printing import format_upper
-from hockeystick.isrl.domains import ScalarDomain, scalars
+from hockeystick.isrl.domains import scalars
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -31,7 +32,7 @@ OPTIONAL = {  # left out, as large as they may be
 Inputs = TypeVar("Inputs", bound="DataclassInstance")
 
 
-def checked_inputs(kind: type[Inputs], arguments: Mapping[str, Any], **domains: ScalarDomain) -> Inputs:
+def checked_inputs(kind: type[Inputs], arguments: Mapping[str, Any], **domains: Check) -> Inputs:
     """Check the arguments of a dataclass's fields in their order and fill in what was left out; there may be other arguments."""
     given = {field.name: arguments[field.name] for field in fields(kind)}
     for name, limit in OPTIONAL.items():

@@ -13,12 +13,12 @@ import numpy as np
 
 from hockeystick import federated, last_iterate, published
 from hockeystick._checks import Array, at_most, choice, count_scalar, setting_warnings
+from hockeystick._checks.arguments import Check
 from hockeystick._checks.shown import listed, shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
 from hockeystick.accounting import Accountant
 from hockeystick.isrl import shuffle_amplification, subsampling_amplification
-from hockeystick.isrl.domains import ScalarDomain
 from hockeystick.kernels import gaussian_epsilon
 from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian, Mechanism
 from hockeystick.published.warning import quietly
@@ -92,7 +92,7 @@ class Training(Arguments):
 
 Curve: TypeAlias = Callable[[Training, Array], Array]  # epsilon after so many rounds
 
-DOMAINS: dict[str, ScalarDomain] = {
+DOMAINS: dict[str, Check] = {
     "noise_std": "positive",
     "smoothness": "non_negative",
     "diameter": (lambda x: x > 0, "be positive, or infinite where nothing is projected"),

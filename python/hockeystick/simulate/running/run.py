@@ -26,9 +26,9 @@ from hockeystick._checks import (
     count_scalar,
     real,
     scalar,
-    seed_scalar,
     thread_count,
 )
+from hockeystick._checks.arguments import scalars
 from hockeystick._checks.doors import level
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
@@ -138,10 +138,8 @@ def run(
     [10 20 30] (3, 1, 5) 6.12 8.42 10.33
     """
     _check_kinds(algorithm, problem)
-    rounds = planned = count_scalar("rounds", rounds)
-    seed = seed_scalar("seed", seed)
-    num_runs = count_scalar("num_runs", num_runs)
-    first_run = count_scalar("first_run", first_run, 0)
+    rounds, seed, num_runs, first_run = scalars(locals())
+    planned = rounds
     start = starting_models(initial, problem, seed, first_run, num_runs)
     every = rounds if record_every is None else count_scalar("record_every", record_every)
     released = None if released is None else choice("released", released, VIEWS)
@@ -444,9 +442,7 @@ def sensitivity(
     >>> print(gap.data.shape, bool((gap.data[:, 0] <= algorithm.data_sensitivity(4, 5)).all()))
     (4, 1) True
     """
-    rounds = count_scalar("rounds", rounds)
-    seed = seed_scalar("seed", seed)
-    num_runs = count_scalar("num_runs", num_runs)
+    rounds, seed, num_runs = scalars(locals())
     if (adjacent.loss, adjacent.dimension, adjacent.sizes) != (problem.loss, problem.dimension, problem.sizes):
         msg = f"adjacent must have the loss, dimension and sizes of problem, not {shown(adjacent)}"
         raise ValueError(msg)
