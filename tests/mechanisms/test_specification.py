@@ -112,7 +112,8 @@ def test_a_certificate_is_written_or_refused_by_name(mechanism, adjacency):
     try:
         last = json.loads(accountant.certificate(delta=0.01))["ledger"][-1]["mechanism"]
     except ValueError as error:
-        assert f"{mechanism!r} cannot be certified under adjacency={adjacency!r}: " in str(error)  # noqa: PT017
+        assert str(error).startswith(type(mechanism).__name__)  # noqa: PT017, only if it raises
+        assert f" cannot be certified under adjacency={adjacency!r}: " in str(error)  # noqa: PT017
         return
     assert isinstance(mechanism, CERTIFIED)
     assert last.keys() == {"name", *(field.name for field in dataclasses.fields(mechanism))}
