@@ -128,11 +128,11 @@ a.certificate(delta=0.1, lower=1) -> TypeError: lower must be True or False, not
 hs.Accountant().certificate(delta=0.1) -> needs 1 to 100 different mechanisms that are composed, not 0
 composed(*((hs.Gaussian(1.0 + x), 1) for x in range(101))).certificate(delta=0.1) -> 1 to 100 .* not 101
 composed((hs.Discrete([0.9, 0.1], [0.5, 0.5]), 1)).certificate(delta=0.1)
-    -> Discrete\(p=\(0.9, 0.1\), .* p must sum to exactly 1, as 0.75 and 0.25 do
-composed((hs.MixtureOfGaussians(1.0, [0.0, 1.0], [0.9, 0.1]), 1)).certificate(delta=0.1)
-    -> MixtureOfGaussians.* probabilities must sum to exactly 1
-composed((hs.MixtureOfGaussians(1.0, [0.0], [1.0]), 1)).certificate(delta=0.1) -> a sum that no record moves
-composed((hs.Discrete([2.0**-10] * 1024, [2.0**-10] * 1024), 1)).certificate(delta=0.1) -> p must be 1000 .* at most
+    -> Discrete\(p=\(0.9, 0.1\), .* p must be at most 1000 doubles that sum to exactly 1
+composed((hs.PoissonSampled(hs.Laplace(1.0), 0.5), 1)).certificate(delta=0.1) -> no rule for samples of Laplace
+composed((hs.PoissonSampled(hs.DiscreteLaplace(1.0), 0.5), 1), adjacency="replace").certificate(delta=0.1)
+    -> where a record is replaced the checker has no rule for samples of DiscreteLaplace
+composed((hs.Discrete([2.0**-10] * 1024, [2.0**-10] * 1024), 1)).certificate(delta=0.1) -> p must be at most 1000
 composed((hs.ApproximateDP(1.0, 0.01), 1)).certificate(delta=0.1, lower=True) -> lower must be False: .*ApproximateDP
 hs.dpsgd_certificate(1.0, 0.5, 0, delta=0.1) -> steps must
 hs.dpsgd_certificate(1.0, 0.5, 1, delta=0.1, adjacency="remove") -> adjacency must be one of

@@ -59,7 +59,6 @@ STEPS = {  # steps, adjacencies, and whether a lower end can be proved
     "Gaussian": ([(GAUSSIAN, 9)], BOTH, True),
     "DP-SGD": ([(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 1000)], BOTH, True),
     "Laplace": ([(hs.Laplace(20.0), 300)], BOTH, True),
-    "Laplace samples": ([(hs.PoissonSampled(hs.Laplace(2.0), 0.1), 500)], ADDED, True),
     "whole samples": ([(hs.PoissonSampled(hs.DiscreteLaplace(0.125), 1.0), 200)], BOTH, True),
     "no samples": ([(hs.PoissonSampled(GAUSSIAN, 0.0), 5), (GAUSSIAN, 5)], BOTH, True),
     "DiscreteGaussian": ([(NOISE, 50)], BOTH, True),
@@ -70,7 +69,6 @@ STEPS = {  # steps, adjacencies, and whether a lower end can be proved
     "revealing": ([(hs.Discrete([1 - 2.0**-20, 2.0**-20], [1.0, 0.0]), 3), (GAUSSIAN, 3)], BOTH, True),
     "ApproximateDP": ([(hs.ApproximateDP(0.1, 1e-9), 200)], BOTH, False),
     "FixedSizeSampled": ([(hs.FixedSizeSampled(hs.Gaussian(4.0), 100, 10, replacement=False), 300)], ADDED, False),
-    "MixtureOfGaussians": ([(hs.MixtureOfGaussians(4.0, [0.0, 1.0, 2.0], [0.75, 0.125, 0.125]), 200)], ADDED, True),
     "several": ([(hs.PoissonSampled(GAUSSIAN, 0.1), 200), (hs.Laplace(20.0), 20), (hs.DiscreteLaplace(0.05), 9)], ADDED, True),
 }  # fmt: skip
 CASES = [(name, adjacency) for name, (_, adjacencies, _) in STEPS.items() for adjacency in adjacencies]
@@ -142,7 +140,6 @@ EDGES = {  # of `DOMAINS`: a ledger with the number
     "noise_multiplier": lambda x: [(hs.Laplace(x), 1)],
     "noise_std": lambda x: [(hs.DiscreteGaussian(x), 1)],
     "num_records": lambda x: [(hs.FixedSizeSampled(GAUSSIAN, int(x), 1, replacement=False), 1)],
-    "sensitivities": lambda x: [(hs.MixtureOfGaussians(1e5, [0.0, x], [0.5, 0.5]), 1)],
     "sensitivity": lambda x: [(hs.DiscreteGaussian(1e3, int(x)), 1)],
 }
 
@@ -305,11 +302,9 @@ def drawn_step(rng: random.Random, adjacency: str) -> tuple[Any, int]:
     else:
         rate = log_uniform(rng, 1e-2, 0.5)
         kinds |= {
-            "laplace samples": lambda: (hs.PoissonSampled(hs.Laplace(noise), rate), count),
             "integer samples": lambda: (hs.PoissonSampled(hs.DiscreteGaussian(noise), rate), count),
             "geometric samples": lambda: (hs.PoissonSampled(hs.DiscreteLaplace(1 / noise), rate), count),
             "batches": lambda: (hs.FixedSizeSampled(hs.Gaussian(noise), 10_000, round(rate * 10_000), replacement=False), count),
-            "shifts": lambda: (hs.MixtureOfGaussians(noise, [0.0, 1.0, 3.0], [0.75, 0.125, 0.125]), count),
         }  # fmt: skip
     return kinds[rng.choice([*kinds, "dpsgd", "dpsgd", "dpsgd"])]()
 

@@ -74,7 +74,9 @@ def dpsgd_certificate(
     >>> json.loads(hs.dpsgd_certificate(1.0, 0.25, 1000, delta=0.125))["ledger"][0]["count"]
     '1000'
     """
-    step, count = PoissonSampled(Gaussian(noise_multiplier), sampling_rate), count_scalar("steps", steps)
+    noise = Gaussian(noise_multiplier)
+    step, count = PoissonSampled(noise, sampling_rate), count_scalar("steps", steps)
+    setting_warnings.warn(*setting_warnings.dpsgd(sampling_rate, step.sampling_rate, count, noise.noise_multiplier))
     training = Accountant(adjacency).compose(step, count)
     return training.certificate(epsilon=epsilon, delta=delta, lower=lower)
 
