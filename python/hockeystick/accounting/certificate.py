@@ -41,7 +41,7 @@ SMALLEST = 2.0**-999  # below it the exponent has more digits than the program r
 DOMAINS = {
     "count": interval("[1, 1e9]"),
     "epsilon": interval("[0, 1e5]"),
-    "inverse_scale": interval("[1e-6, 300]"),
+    "inverse_scale": interval("[1e-5, 300]"),
     "noise_multiplier": interval("[1e-2, 1e6]"),
     "noise_std": interval("[1e-2, 1e4]"),
     "num_buckets": interval("[2, 1e9]"),

@@ -79,8 +79,8 @@ def stated(known: Guaranteed, delta: float, form: Format, released: str | None =
     large = known.records is not None and is_large(delta, known.records)
     cautions = (say("delta_too_large", delta=repr(delta), records=known.records),) if large else ()
     code = (Part(HEADINGS["again"], known.again, code=True),) if known.again else ()
-    proof = (say("certificate", **_certificate(known.certificate)),) if known.certificate else ()
-    proven = (Part(HEADINGS["certificate"], proof),) if proof else ()
+    proof = _certificate(known.certificate)
+    proven = (Part(HEADINGS["certificate"], (proof["check"],), code=True),) if known.certificate else ()
     otherwise = (Part(HEADINGS["otherwise"], known.otherwise),) if known.otherwise else ()
     parts = (
         Part(HEADINGS["epsilon"], (_interval(known, delta),)),
