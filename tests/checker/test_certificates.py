@@ -163,12 +163,9 @@ def test_numbers_that_the_checker_does_not_take_are_refused(check: ModuleType, n
         assert inside(edge)
         with contextlib.suppress(check.NotProved):  # too many values
             check.read(composed(*EDGES[name](edge)).certificate(delta=0.5))
-    outside = [high + 1 if whole else math.nextafter(high, math.inf)]
-    for number in (
-        outside if name in ("inverse_scale", "sensitivities") or whole else [*outside, math.nextafter(low, 0)]
-    ):
-        if name == "inverse_scale":
-            continue  # the mechanism itself has this end
+    above = high + 1 if whole else math.nextafter(high, math.inf)
+    below = [] if whole else [math.nextafter(low, 0)]
+    for beyond in below if name == "inverse_scale" else [*below, above]:  # of which the mechanism has the upper end
         with pytest.raises(ValueError, match=rf"^{name} of a certificate must lie in \["):
             composed(*EDGES[name](beyond)).certificate(delta=0.5)
 
