@@ -511,7 +511,7 @@ class Sum:
         if (bound := self.chernoff()) is not None:
             return bound
         tilt = least(lambda c: self.at(c)[0] - math.log(c * (c + 1)), 1e-3, 1e5)
-        wanted = self.log_delta - 20
+        wanted = self.log_delta - 34  # the ends of hockeystick's brackets are that close, relatively: about 1e-12
         period, other = self.period(tilt, wanted)
         if not math.isfinite(period):
             raise NotProved("the quadrature is too long")

@@ -99,6 +99,7 @@ __all__ = [
     "contraction_sum",
     "correlated_noise",
     "distortion",
+    "dpsgd_certificate",
     "dpsgd_delta",
     "dpsgd_epsilon",
     "dpsgd_noise_multiplier",

@@ -33,6 +33,7 @@ MISTAKES = {
     "integer division, delta": (lambda: hs.dpsgd_delta(1.1, BATCH // RECORDS, 3516, 1.0), "integer 0"),
     "integer division, noise": (lambda: hs.dpsgd_noise_multiplier(BATCH // RECORDS, 3516, 1.0, 1e-5), "integer 0"),
     "integer division, steps": (lambda: hs.dpsgd_steps(1.1, BATCH // RECORDS, 1.0, 1e-5), "integer 0"),
+    "integer division, certificate": (lambda: hs.dpsgd_certificate(1.1, BATCH // RECORDS, 9, delta=0.1), "integer 0"),
     "integer division, step": (lambda: hs.PoissonSampled(hs.Gaussian(1.1), BATCH // RECORDS), "integer 0"),
     "integer division, cells": (
         lambda: hs.dpsgd_epsilon(1.1, np.array([256, 512, 70_000]) // RECORDS, 3516, 1e-5),

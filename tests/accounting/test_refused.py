@@ -27,6 +27,7 @@ NAMES = {
     "TRAINING": {"num_records": 60000, "batch_size": 256, "epochs": 15, "noise_multiplier": 1.1},
     "group": lambda step, size, **given: hs.group_accountant(hs.Accountant(**given).compose(step), size),
     "TRUNCATED": hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.1, 30),
+    "composed": composed,
     "STATE": composed((GAUSSIAN, 2)).state_dict(),
     "LOADED": {"mechanism": {"name": "Gaussian", "noise_multiplier": 1.0}},
 }
@@ -117,6 +118,24 @@ a.explain() -> exactly one of epsilon and delta
 a.explain(epsilon=1.0, delta=0.1) -> exactly one of epsilon and delta
 hs.Accountant().compose(hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate"), 2).statement(0.1)
     -> a statement needs certified numbers
+a.certificate() -> exactly one of epsilon and delta
+a.certificate(epsilon=1.0, delta=0.1) -> exactly one of epsilon and delta
+a.certificate(epsilon=math.inf) -> epsilon of a certificate must lie in \[0, 1e5\], not inf
+a.certificate(delta=0.0) -> epsilon of a certificate must lie in \[0, 1e5\], not inf
+a.certificate(delta=1e-305) -> delta of a certificate must be 0 or at least 2\^-999, not 1e-305
+a.certificate(delta=1.0) -> delta must lie in
+a.certificate(delta=0.1, lower=1) -> TypeError: lower must be True or False, not 1
+hs.Accountant().certificate(delta=0.1) -> needs 1 to 100 different mechanisms that are composed, not 0
+composed(*((hs.Gaussian(1.0 + x), 1) for x in range(101))).certificate(delta=0.1) -> 1 to 100 .* not 101
+composed((hs.Discrete([0.9, 0.1], [0.5, 0.5]), 1)).certificate(delta=0.1)
+    -> Discrete\(p=\(0.9, 0.1\), .* p must be at most 1000 doubles that sum to exactly 1
+composed((hs.PoissonSampled(hs.Laplace(1.0), 0.5), 1)).certificate(delta=0.1) -> no rule for samples of Laplace
+composed((hs.PoissonSampled(hs.DiscreteLaplace(1.0), 0.5), 1), adjacency="replace").certificate(delta=0.1)
+    -> where a record is replaced the checker has no rule for samples of DiscreteLaplace
+composed((hs.Discrete([2.0**-10] * 1024, [2.0**-10] * 1024), 1)).certificate(delta=0.1) -> p must be at most 1000
+composed((hs.ApproximateDP(1.0, 0.01), 1)).certificate(delta=0.1, lower=True) -> lower must be False: .*ApproximateDP
+hs.dpsgd_certificate(1.0, 0.5, 0, delta=0.1) -> steps must
+hs.dpsgd_certificate(1.0, 0.5, 1, delta=0.1, adjacency="remove") -> adjacency must be one of
 a.trade_off(1.5) -> fpr must lie in
 a.rdp(0.5) -> order must lie in
 a.remaining(GAUSSIAN, epsilon=-1.0, delta=0.1) -> epsilon must be non-negative

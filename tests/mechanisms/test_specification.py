@@ -102,6 +102,24 @@ CASES = [case for case in itertools.product(ALL, ADJACENCIES) if supported(*case
 EPS = (0.0, 0.2, 1.0, 2.0)
 
 
+CERTIFIED = (hs.ApproximateDP, hs.Discrete, hs.DiscreteGaussian, hs.DiscreteLaplace, hs.FixedSizeSampled, hs.Gaussian)
+CERTIFIED += (hs.Laplace, hs.PoissonSampled, hs.RandomizedResponse)
+
+
+@pytest.mark.parametrize(("mechanism", "adjacency"), CASES, ids=str)
+def test_a_certificate_is_written_or_refused_by_name(mechanism, adjacency):
+    """It has the mechanism's fields; where the checker has no rule, the refusal names the mechanism."""
+    accountant = hs.Accountant(adjacency).compose(GAUSSIAN).compose(mechanism)
+    try:
+        last = json.loads(accountant.certificate(delta=0.01))["ledger"][-1]["mechanism"]
+    except ValueError as error:
+        assert str(error).startswith(type(mechanism).__name__)  # noqa: PT017, only if it raises
+        assert f" cannot be certified under adjacency={adjacency!r}: " in str(error)  # noqa: PT017
+        return
+    assert isinstance(mechanism, CERTIFIED)
+    assert last.keys() == {"name", *(field.name for field in dataclasses.fields(mechanism))}
+
+
 def test_every_class_has_an_example():
     """There is an example of every class that is exported, and each is supported under some adjacency."""
     public = [getattr(room, name) for room in (mechanisms, selection) for name in room.__all__]

@@ -116,7 +116,18 @@ FILTERS = [
     hs.ZeroConcentratedFilter(1.0),
     hs.RenyiOdometer(delta=0.1),
 ]
-METHODS = ("spend", "remaining", "would_exceed", "compose", "epsilon", "delta", "from_state_dict", "statement", "rdp")
+METHODS = (
+    "spend",
+    "remaining",
+    "would_exceed",
+    "compose",
+    "epsilon",
+    "delta",
+    "from_state_dict",
+    "statement",
+    "certificate",
+    "rdp",
+)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.brackets import Bracket, Explanation
 from hockeystick.accounting.calibration import calibrate
 from hockeystick.accounting.dpsgd import (
+    dpsgd_certificate,
     dpsgd_delta,
     dpsgd_epsilon,
     dpsgd_noise_multiplier,
@@ -26,6 +27,7 @@ __all__ = [
     "Explanation",
     "PrivacyLossDistribution",
     "calibrate",
+    "dpsgd_certificate",
     "dpsgd_delta",
     "dpsgd_epsilon",
     "dpsgd_noise_multiplier",

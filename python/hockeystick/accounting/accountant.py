@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import islice
@@ -21,6 +22,7 @@ from hockeystick._checks import (
     Domain,
     Doubles,
     Result,
+    boolean_scalar,
     broadcast,
     choice,
     count_scalar,
@@ -36,6 +38,7 @@ from hockeystick._numeric.search import last_whole
 from hockeystick._statements import Format
 from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.accounting.brackets import Bracket, Explanation
+from hockeystick.accounting.certificate import certificate_path, certified, write
 from hockeystick.accounting.composition import ENGINES, Composition, Engine, Question
 from hockeystick.accounting.privacy_curve import false_negative_rates
 from hockeystick.accounting.state import dump, load
@@ -339,14 +342,44 @@ class Accountant(Steps):
         ValueError
             If not exactly one argument is given, or it is outside its domain.
         """
-        if (epsilon is None) == (delta is None):
-            msg = f"exactly one of epsilon and delta must be given, not epsilon={epsilon}, delta={delta}"
-            raise ValueError(msg)
-        if epsilon is not None:
-            question = Question(False, scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE))
-        else:
-            question = Question(True, scalar("delta", cast(float, delta), *DELTA))
-        return self._composition().explanation(question)
+        return self._composition().explanation(_question(epsilon, delta))
+
+    def certificate(self, *, epsilon: float | None = None, delta: float | None = None, lower: bool = False) -> str:
+        """Return a certificate: a claim in JSON that a program proves which shares no code with this library.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            Claim that delta at this epsilon is at most the upper end of `delta_bracket`.
+        delta : float, optional
+            Claim that at the upper end of `epsilon_bracket` delta is at most this. Exactly one of the two must be given.
+        lower : bool
+            Claim that delta is at least as large as that at the lower end.
+
+        Returns
+        -------
+        str
+            The text of a file, for ``hockeystick check FILE`` (docs/core/certificates.md). It names claim, mechanisms, counts and adjacency; numbers
+            are those of the accountant, to the last bit.
+
+        Raises
+        ------
+        ValueError
+            If the program has no rule for a mechanism, a number or the lower end, which is named; if not exactly one of `epsilon` and `delta` is given,
+            or it is outside its domain.
+        TypeError
+            If an argument is of the wrong type.
+
+        Examples
+        --------
+        >>> import json
+        >>> import hockeystick as hs
+        >>> training = hs.Accountant().compose(hs.Gaussian(2.0), 4)
+        >>> json.loads(training.certificate(epsilon=0.5))["claim"]["delta_is"]
+        'at most'
+        """
+        lower = boolean_scalar("lower", lower)
+        return certified(self._composition(), _question(epsilon, delta), lower=lower)
 
     @property
     def premises(self) -> Premises:
@@ -445,6 +478,7 @@ class Accountant(Steps):
         format: Format = "text",
         released: str | None = None,
         unit: str | None = None,
+        certificate: str | os.PathLike[str] | None = None,
     ) -> str:
         """Return a privacy statement: text to paste into a model card, a paper or a registry.
 
@@ -459,6 +493,8 @@ class Accountant(Steps):
         unit : str, optional
             What is added, removed or replaced in adjacent data sets, in your words: "one patient", "one user". The noise must have been
             scaled to what one of these can change. By default what the steps say (`premises`), else one record.
+        certificate : path, optional
+            Where to write the `certificate` of this epsilon, which the statement then names.
 
         Returns
         -------
@@ -469,7 +505,7 @@ class Accountant(Steps):
         Raises
         ------
         ValueError
-            If an argument is outside its domain, or a number is only an estimate.
+            If an argument is outside its domain, a number is only an estimate, or there is no certificate of it.
         TypeError
             If an argument is of the wrong type.
 
@@ -483,7 +519,13 @@ class Accountant(Steps):
         delta = scalar("delta", delta, *DELTA)
         composed = self._composition()
         _warn_of_large(delta, composed)
-        return stated(guaranteed(composed, delta), delta, format, released, unit)
+        known = guaranteed(composed, delta)
+        if certificate is None:
+            return stated(known, delta, format, released, unit)
+        file, claim = certificate_path(certificate), certified(composed, Question(True, delta), lower=False)
+        text = stated(known._replace(certificate=file.name), delta, format, released, unit)
+        write(file, claim)
+        return text
 
     def epsilon_curve(self, delta: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return epsilon after every step, in the order of composition.
@@ -608,6 +650,16 @@ class Accountant(Steps):
                 composed = composed.plus(mechanism, 1)
                 curve.append(composed.upper_epsilon(delta))
         return np.array(curve)
+
+
+def _question(epsilon: float | None, delta: float | None) -> Question:
+    """Return what is asked: delta at an epsilon, or epsilon at a delta."""
+    if (epsilon is None) == (delta is None):
+        msg = f"exactly one of epsilon and delta must be given, not epsilon={epsilon}, delta={delta}"
+        raise ValueError(msg)
+    if epsilon is not None:
+        return Question(False, scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE))
+    return Question(True, scalar("delta", cast(float, delta), *DELTA))
 
 
 def require_accountant(name: str, value: object) -> None:

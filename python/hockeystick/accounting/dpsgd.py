@@ -13,9 +13,72 @@ import math
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Checks, OnError, Result, setting_warnings
+from hockeystick._checks import Checks, OnError, Result, count_scalar, setting_warnings
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.mechanisms import Gaussian, PoissonSampled
+from hockeystick.mechanisms.base import Adjacency
 
-__all__ = ["dpsgd_delta", "dpsgd_epsilon", "dpsgd_noise_multiplier", "dpsgd_sampling_rate", "dpsgd_steps"]
+__all__ = [
+    "dpsgd_certificate",
+    "dpsgd_delta",
+    "dpsgd_epsilon",
+    "dpsgd_noise_multiplier",
+    "dpsgd_sampling_rate",
+    "dpsgd_steps",
+]
+
+
+def dpsgd_certificate(
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: int,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    lower: bool = False,
+    adjacency: Adjacency = "add_or_remove",
+) -> str:
+    """Return a certificate of DP-SGD: a claim in JSON that a program proves which shares no code with this library.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Noise standard deviation over clip norm, in [1e-2, 1e6].
+    sampling_rate : float
+        Probability with which each record is in a step's batch, in [0, 1].
+    steps : int
+        Number of optimiser steps, in [1, 1e9].
+    epsilon, delta : float, optional
+        Exactly one of the two, of which `Accountant.certificate` claims the other.
+    lower : bool
+        Claim the lower end.
+    adjacency : {"add_or_remove", "replace"}
+        Which data sets are adjacent.
+
+    Returns
+    -------
+    str
+        That of `Accountant.certificate` for these steps.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain, or not exactly one of `epsilon` and `delta` is given.
+    TypeError
+        If an argument is of the wrong type.
+
+    Examples
+    --------
+    >>> import json
+    >>> import hockeystick as hs
+    >>> json.loads(hs.dpsgd_certificate(1.0, 0.25, 1000, delta=0.125))["ledger"][0]["count"]
+    '1000'
+    """
+    noise = Gaussian(noise_multiplier)
+    step, count = PoissonSampled(noise, sampling_rate), count_scalar("steps", steps)
+    setting_warnings.warn(*setting_warnings.dpsgd(sampling_rate, step.sampling_rate, count, noise.noise_multiplier))
+    training = Accountant(adjacency).compose(step, count)
+    return training.certificate(epsilon=epsilon, delta=delta, lower=lower)
 
 
 def dpsgd_delta(

@@ -3,9 +3,27 @@ from typing import overload
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Doubles, OnError
+from hockeystick.mechanisms.base import Adjacency
 
-__all__ = ["dpsgd_delta", "dpsgd_epsilon", "dpsgd_noise_multiplier", "dpsgd_sampling_rate", "dpsgd_steps"]
+__all__ = [
+    "dpsgd_certificate",
+    "dpsgd_delta",
+    "dpsgd_epsilon",
+    "dpsgd_noise_multiplier",
+    "dpsgd_sampling_rate",
+    "dpsgd_steps",
+]
 
+def dpsgd_certificate(
+    noise_multiplier: float,
+    sampling_rate: float,
+    steps: int,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    lower: bool = False,
+    adjacency: Adjacency = "add_or_remove",
+) -> str: ...
 @overload
 def dpsgd_delta(
     noise_multiplier: float,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +44,7 @@ class Guaranteed(NamedTuple):
     condition: str = ""  # of the sentence to quote
     of_a_kind: Bracket | None = None  # the ends of all trainings of a kind, to be shown for those of this one
     otherwise: tuple[str, ...] = ()  # epsilon under other conditions
+    certificate: str = ""  # the file that has one
     more: dict[str, Any] = {}  # noqa: RUF012 (nothing changes it) - of the entry of a registry
 
 
@@ -77,6 +79,8 @@ def stated(known: Guaranteed, delta: float, form: Format, released: str | None =
     large = known.records is not None and is_large(delta, known.records)
     cautions = (say("delta_too_large", delta=repr(delta), records=known.records),) if large else ()
     code = (Part(HEADINGS["again"], known.again, code=True),) if known.again else ()
+    proof = _certificate(known.certificate)
+    proven = (Part(HEADINGS["certificate"], (proof["check"],), code=True),) if known.certificate else ()
     otherwise = (Part(HEADINGS["otherwise"], known.otherwise),) if known.otherwise else ()
     parts = (
         Part(HEADINGS["epsilon"], (_interval(known, delta),)),
@@ -89,6 +93,7 @@ def stated(known: Guaranteed, delta: float, form: Format, released: str | None =
         Part(HEADINGS["check"], premises.to_check()),
         Part(HEADINGS["not_covered"], (*say_all("not_covered"), *cautions)),
         Part(HEADINGS["made_by"], (say("made_by", version=__version__, method=known.bracket.method),)),
+        *proven,
         *code,
     )
     sentence = _headline(known, delta, change, cautions)
@@ -132,6 +137,11 @@ def _attack(curve: Curve) -> tuple[str, ...]:
     )
 
 
+def _certificate(file: str) -> dict[str, str]:
+    """Return the file of a certificate and the line that checks it."""
+    return {"file": file, "check": f"hockeystick-check {shlex.quote(file)}"}
+
+
 def user_level(of_all: Composition, delta: float) -> tuple[Part, ...]:
     """Return the guarantee of several records of one person, where a chain of adjacent data sets has one accountant."""
     if delta == 0.0 or of_all.premises().unit or not has_chains(of_all):
@@ -171,7 +181,8 @@ def _entry(known: Guaranteed, delta: float, unit: str, parts: tuple[Part, ...]) 
             "delta": delta,
         },
         "model": {"name": "central", "released": said[HEADINGS["released"]][0], "access": None},
-        "accounting": {"status": bracket.status, "method": bracket.method, "assumptions": said[HEADINGS["check"]]},
+        "accounting": {"status": bracket.status, "method": bracket.method, "assumptions": said[HEADINGS["check"]]}
+        | ({"certificate": _certificate(known.certificate)} if known.certificate else {}),
         "implementation": {"mechanisms": said[HEADINGS["mechanisms"]], "not_covered": said[HEADINGS["not_covered"]]},
         "user_level": said.get(HEADINGS["user_level"]),
         "attack": said[HEADINGS["attack"]],

@@ -60,6 +60,7 @@ GROUPS = {
 }
 ONE_OF = {"one place": False, "one column": True}  # options that exclude each other, and whether one is required
 JSON_NOTE = "JSON has no infinity: an infinite number is null there."
+NO_CHECKER = "hockeystick-check must be installed: pip install ./checker in a clone"
 NO_SHTAB = 'hockeystick completion needs shtab: pip install ".[completion]" in a clone'
 
 
@@ -85,6 +86,15 @@ def _completion(chosen: argparse.Namespace) -> None:
     except ImportError as error:
         raise ImportError(NO_SHTAB) from error
     sys.stdout.write(shtab.complete(parser(), shell=chosen.shell) + "\n")
+
+
+def _check(chosen: argparse.Namespace) -> int:
+    try:
+        from hockeystick_check import main as prove  # noqa: PLC0415 - a package of its own
+    except ImportError as error:
+        raise ImportError(NO_CHECKER) from error
+    limit = [] if chosen.limit is None else ["--limit", chosen.limit]
+    return int(prove([*limit, "--", str(chosen.file)]))
 
 
 def _query(asked: str, examples: tuple[str, ...]) -> Command:
@@ -135,6 +145,12 @@ COMMANDS = {
         budget.statement,
         "Writes what a training by DP-SGD promises, to whom, under which assumptions, what ε would be if batches were made in "
         "another way, and what is not covered.",
+    ),
+    "check": Command(
+        "prove the claim of a certificate, by a program that shares no code with this one",
+        ("check training.json",),
+        _check,
+        "Calls hockeystick-check. Exit code 0 if the claim is proved, 1 if it is not, or if there is no hockeystick-check, 2 if the file is no certificate.",
     ),
     "plot": Command(
         "pictures of what a training leaks: ε over steps, δ over ε, attacks",

@@ -42,6 +42,7 @@ def query(chosen: argparse.Namespace) -> None:
     value = getattr(chosen, given)
     found = samplings.brackets(chosen, asked, value)
     name, bracket = samplings.worst(found)
+    written = samplings.certify(chosen, **{given: value})
     last = (
         setting_warnings.no_privacy(bracket.upper) if asked == "epsilon" else setting_warnings.epsilon_like_delta(value)
     )
@@ -49,7 +50,7 @@ def query(chosen: argparse.Namespace) -> None:
     if chosen.json:
         more = {} if len(found) == 1 else {"by_sampling": {each: _finite(found[each].upper) for each in found}}
         answer = {asked: _finite(bracket.upper), given: value} | more | _proof(bracket, samplings.kind(chosen))
-        _write_json(chosen, answer, ("noise_multiplier", "steps", given, *WORDS))
+        _write_json(chosen, answer | written, ("noise_multiplier", "steps", given, *WORDS))
         return
     sys.stdout.write(
         f"{asked} = {format_upper(bracket.upper, DIGITS)} at {given} = {_shortest(value)} for {_described(chosen, name)}: "
@@ -65,7 +66,7 @@ def statement(chosen: argparse.Namespace) -> None:
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
     arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records))
-    names = ("steps", "noise_multiplier", "clip_norm", "delta", "format", *WORDS)
+    names = ("steps", "noise_multiplier", "clip_norm", "delta", "format", "certificate", *WORDS)
     settings = {name: getattr(chosen, name) for name in names}
     sys.stdout.write(privacy_statement(sampling=chosen.sampling or "poisson", **settings) + "\n")
 
@@ -82,13 +83,13 @@ def _calibrate_dpsgd(chosen: argparse.Namespace, target: str) -> int:
     _warn(chosen, chosen.delta, None)
     if (found == math.inf) if target == "noise_multiplier" else (found == 0.0):
         return _nothing_meets(chosen, target)
-    bracket = _epsilon_at(chosen, target, found)
+    bracket, written = _epsilon_at(chosen, target, found)
     if chosen.json:
         value = int(found) if target == "steps" and math.isfinite(found) else found
         kind = "poisson" if target == "sampling_rate" else samplings.kind(chosen)
         answer = {"target": target, target: _finite(value), "epsilon": bracket.upper, "delta": chosen.delta}
         inputs = (name for name in ("epsilon", "delta", *TARGETS, *WORDS) if name != target)
-        _write_json(chosen, answer | _proof(bracket, kind), inputs)
+        _write_json(chosen, answer | _proof(bracket, kind) | written, inputs)
     else:
         _write_calibrated(chosen, target, found, bracket)
     return 0
@@ -178,15 +179,17 @@ def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
     )
 
 
-def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> Bracket:
-    """Return the epsilon that is spent at the answer; where there is no limit there is nothing to compose."""
+def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> tuple[Bracket, dict[str, str]]:
+    """Return the epsilon that is spent at the answer, and what certificate was written of it; where there is no limit there is nothing to compose."""
     from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415 - imports are paid for when needed
 
     if not math.isfinite(found) or found == 0.0:
+        arguments.refuse(chosen, ["certificate"], f"there is nothing to certify, since {target} has no limit")
         spends_all = found == (0.0 if target == "noise_multiplier" else math.inf)
-        return Bracket(0.0, chosen.epsilon if spends_all else 0.0, "no limit to find", "certified")
+        return Bracket(0.0, chosen.epsilon if spends_all else 0.0, "no limit to find", "certified"), {}
     asked = argparse.Namespace(**vars(chosen) | {target: int(found) if target == "steps" else found})
-    return samplings.worst(samplings.brackets(asked, "epsilon", chosen.delta))[1]
+    bracket = samplings.worst(samplings.brackets(asked, "epsilon", chosen.delta))[1]
+    return bracket, samplings.certify(asked, delta=chosen.delta)
 
 
 def _described(chosen: argparse.Namespace, kind: str) -> str:
@@ -235,7 +238,7 @@ def _calibrate_federated(chosen: argparse.Namespace, target: str) -> int:
     given = [name for name in FEDERATED if name != target]
     _require(chosen, given)
     arguments.refuse(chosen, [target], "not allowed, since it is the target")
-    others = ("noise_multiplier", "steps", "sampling", *WORDS)
+    others = ("noise_multiplier", "steps", "sampling", "certificate", *WORDS)
     arguments.refuse(chosen, others, f"not allowed with --target {chosen.target}")
     if not 0 < chosen.delta < 1:
         chosen.refuse(f"argument --delta: must be in (0, 1) for {chosen.target}, not {chosen.delta}")

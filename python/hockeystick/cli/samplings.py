@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hockeystick.cli import arguments
 from hockeystick.training.dpsgd_setup import KNOWN, Batches, rate_of, steps_of
@@ -86,6 +86,20 @@ def _bracket(chosen: argparse.Namespace, asked: str, at: float, sampling: str) -
         return batches(chosen).epsilon(sampling, at) if asked == "epsilon" else batches(chosen).delta(sampling, at)
     ledger = accountant(chosen, sampling)
     return ledger.epsilon_bracket(at) if asked == "epsilon" else ledger.delta_bracket(at)
+
+
+def certify(chosen: argparse.Namespace, **at: Any) -> dict[str, str]:
+    """Write the certificate that is asked for, of delta at an epsilon or epsilon at a delta; return what JSON says of it."""
+    if chosen.certificate is None:
+        return {}
+    from hockeystick.accounting.certificate import write  # noqa: PLC0415 - imports are paid for when needed
+
+    if chosen.num_records is None:
+        text = accountant(chosen, kind(chosen)).certificate(**at)
+    else:
+        text = batches(chosen).certificate(chosen.sampling, **at)
+    write(chosen.certificate, text)
+    return {"certificate": str(chosen.certificate)}
 
 
 def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:

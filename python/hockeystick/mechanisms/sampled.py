@@ -248,8 +248,9 @@ class TruncatedPoissonSampled(Mechanism):
             msg = f"mechanism must be Gaussian, not {shown(self.mechanism)}"
             raise TypeError(msg)
         self._check(num_records=count_scalar)
-        setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
+        given = self.sampling_rate
         self._check(sampling_rate=PROBABILITY, max_batch_size=count_scalar, zeroed_out=boolean_scalar)
+        setting_warnings.warn(setting_warnings.integer_rate(given), skip=1)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -392,8 +393,9 @@ class PoissonSampled(SampledMechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         self._require_no_fixed_number("need a fixed number of records, which a Poisson sample has not")
-        setting_warnings.warn(setting_warnings.integer_rate(self.sampling_rate), skip=1)
+        given = self.sampling_rate
         self._check(sampling_rate=PROBABILITY)
+        setting_warnings.warn(setting_warnings.integer_rate(given), skip=1)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -24,6 +25,7 @@ from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._statements import FORMATS, SENTENCES, Format, say, say_all
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.brackets import Bracket
+from hockeystick.accounting.certificate import certificate_path, write
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta_bracket, shuffled_batches_epsilon_bracket
 from hockeystick.accounting.statement import Guaranteed, stated, user_level
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
@@ -118,6 +120,13 @@ class Batches:
         if sampling != "shuffled":
             return bracket
         return self._shuffled(bracket, shuffled_batches_delta_bracket, epsilon, False)
+
+    def certificate(self, sampling: str, *, epsilon: float | None = None, delta: float | None = None) -> str:
+        """Return the certificate of what the steps leak."""
+        if sampling in ("shuffled", "unknown"):
+            msg = f"there is no certificate of sampling={sampling!r}: no rule of the checker says how such batches are made"
+            raise ValueError(msg)
+        return self.accountant(sampling).certificate(epsilon=epsilon, delta=delta)
 
     def words(self, kind: str) -> str:
         """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
@@ -339,6 +348,7 @@ def privacy_statement(
     sampling_rate: float | None = None,
     drop_last: bool = False,
     format: Format = "text",
+    certificate: str | os.PathLike[str] | None = None,
 ) -> str:
     r"""Return a privacy statement of a training by DP-SGD: text to paste into a model card, a paper or a registry.
 
@@ -370,6 +380,8 @@ def privacy_statement(
         ones come round sooner, and the rate of Opacus' Poisson samples is one over their number, more than batch_size/num_records.
     format : {"text", "markdown", "latex", "json"}
         How it is written; "json" is an entry of a registry of deployments.
+    certificate : path, optional
+        Where to write the `Accountant.certificate` of this epsilon, which the statement then names. For Poisson samples alone.
 
     Returns
     -------
@@ -380,7 +392,7 @@ def privacy_statement(
     Raises
     ------
     ValueError
-        If an argument is outside its domain, or not exactly one of `epochs` and `steps` is given.
+        If an argument is outside its domain, not exactly one of `epochs` and `steps` is given, or there is no certificate of it.
     TypeError
         If an argument is of the wrong type.
 
@@ -415,7 +427,13 @@ def privacy_statement(
     choice("format", format, FORMATS)
     batches = Batches(num_records, batch_size, number, noise_multiplier, sampling_rate, drop_last)
     setting_warnings.warn(setting_warnings.large_delta(delta, num_records))
-    return stated(_guaranteed(batches, clip_norm, delta, sampling), delta, format)
+    if certificate is None:
+        return stated(_guaranteed(batches, clip_norm, delta, sampling), delta, format)
+    file, claim = certificate_path(certificate), batches.certificate(sampling, delta=delta)
+    known = _guaranteed(batches, clip_norm, delta, sampling)
+    text = stated(known._replace(certificate=file.name), delta, format)
+    write(file, claim)
+    return text
 
 
 def _guaranteed(batches: Batches, clip_norm: float | None, delta: float, sampling: Sampling) -> Guaranteed:

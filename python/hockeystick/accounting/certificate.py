@@ -1,0 +1,144 @@
+"""Certificates: claims of an accountant that another program proves, checker/hockeystick_check.py, which shares no code with this package.
+
+The program says what a certificate holds, and checker/certificate-1.schema.json does so for machines. What it has no rule for is refused
+here. A mechanism is written by its name and its fields, as the program reads them, and a double as the number that it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hockeystick._checks import interval, scalar
+from hockeystick._checks.shown import shown
+from hockeystick._core import __version__
+from hockeystick.accounting.composition import Composition, Question
+from hockeystick.mechanisms import (
+    ApproximateDP,
+    Discrete,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    FixedSizeSampled,
+    Gaussian,
+    Laplace,
+    PoissonSampled,
+    RandomizedResponse,
+)
+from hockeystick.mechanisms.base import Adjacency, Mechanism
+
+FORMAT = "hockeystick-certificate 1"
+NOISE = (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace)
+COVERED = (*NOISE, ApproximateDP, Discrete, FixedSizeSampled, PoissonSampled, RandomizedResponse)
+ONLY_DOMINATE = (ApproximateDP, FixedSizeSampled)  # by the rules of the program
+LONGEST = 100  # mechanisms of a ledger
+MOST_OUTCOMES = 1000
+SMALLEST = 2.0**-999  # below it the exponent has more digits than the program reads
+# What the program takes, where a mechanism itself allows more.
+DOMAINS = {
+    "count": interval("[1, 1e9]"),
+    "epsilon": interval("[0, 1e5]"),
+    "inverse_scale": interval("[1e-5, 300]"),
+    "noise_multiplier": interval("[1e-2, 1e6]"),
+    "noise_std": interval("[1e-2, 1e4]"),
+    "num_buckets": interval("[2, 1e9]"),
+    "num_records": interval("[1, 1e15]"),
+    "sensitivity": interval("[1, 1e6]"),
+}
+
+
+def certified(composed: Composition, question: Question, *, lower: bool) -> str:
+    """Return the certificate of an end of the bracket that answers a question."""
+    ledger = [_entry(step, count, composed.adjacency) for step, count in composed.ledger.items()]
+    if not 1 <= len(ledger) <= LONGEST:
+        msg = f"a certificate needs 1 to {LONGEST} different mechanisms that are composed, not {len(ledger)}"
+        raise ValueError(msg)
+    bound = next((step for step in composed.ledger if isinstance(step, ONLY_DOMINATE)), None)
+    if lower and bound is not None:
+        msg = f"lower must be False: the rule for {shown(bound)} bounds what it leaks from above alone"
+        raise ValueError(msg)
+    bracket = composed.bracket(question)
+    end = bracket.lower if lower else bracket.upper
+    asked, given = ("epsilon", "delta") if question.for_epsilon else ("delta", "epsilon")
+    if lower and end == 0.0:
+        msg = (
+            f"lower must be False: at {given} = {question.value!r} the lower end of {asked} is 0, which claims nothing"
+        )
+        raise ValueError(msg)
+    ends = {asked: end, given: question.value}
+    claim = {name: _written(name, ends[name]) for name in ("epsilon", "delta")}
+    whole = {
+        "format": FORMAT,
+        "adjacency": composed.adjacency,
+        "claim": {**claim, "delta_is": "at least" if lower else "at most"},
+        "ledger": ledger,
+        "written_by": {"name": "hockeystick", "version": __version__},
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def certificate_path(path: object) -> Path:
+    """Return the path of a certificate."""
+    if not isinstance(path, (str, os.PathLike)):
+        msg = f"certificate must be a path, not {shown(path)}"
+        raise TypeError(msg)
+    return Path(path)
+
+
+def write(path: Path, certificate: str) -> None:
+    """Write the file, the same bytes on every platform."""
+    path.write_text(certificate, encoding="utf-8", newline="\n")
+
+
+def _entry(mechanism: Mechanism, count: int, adjacency: Adjacency) -> dict[str, Any]:
+    if reason := _uncovered(mechanism, adjacency):
+        msg = f"{shown(mechanism)} cannot be certified under adjacency={adjacency!r}: {reason}"
+        raise ValueError(msg)
+    return {"count": _written("count", count), "mechanism": _written("mechanism", mechanism)}
+
+
+def _uncovered(mechanism: Mechanism, adjacency: Adjacency) -> str:
+    """Return why no rule of the program covers a mechanism; nothing if one does."""
+    if type(mechanism) not in COVERED:
+        return f"the checker has no rule for {type(mechanism).__name__}"
+    if isinstance(mechanism, (PoissonSampled, FixedSizeSampled)):
+        return _uncovered_sample(mechanism, adjacency)
+    if isinstance(mechanism, Discrete):
+        for name, law in (("p", mechanism.p), ("q", mechanism.q)):
+            if len(law) > MOST_OUTCOMES or sum(map(Fraction, law)) != 1:
+                return f"{name} must be at most {MOST_OUTCOMES} doubles that sum to exactly 1, as 0.75 and 0.25 do, and 0.9 and 0.1 do not"
+    return ""
+
+
+def _uncovered_sample(mechanism: PoissonSampled | FixedSizeSampled, adjacency: Adjacency) -> str:
+    noise, replaced = type(mechanism.mechanism), adjacency == "replace"
+    if isinstance(mechanism, FixedSizeSampled):
+        if noise is Gaussian and not mechanism.replacement and not replaced:
+            return ""
+        return "the checker's rule is for Gaussian noise without replacement, a record added or removed"
+    if noise not in NOISE or (noise is Laplace and 0.0 < mechanism.sampling_rate < 1.0):
+        return f"the checker has no rule for samples of {noise.__name__}"
+    if replaced and noise is not Gaussian and 0.0 < mechanism.sampling_rate < 1.0:
+        return f"where a record is replaced the checker has no rule for samples of {noise.__name__}"
+    return ""
+
+
+def _written(name: str, value: Any) -> Any:
+    """Return a field as the program reads it."""
+    if isinstance(value, Mechanism):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
+        return {"name": type(value).__name__} | {key: _written(key, one) for key, one in fields.items()}
+    if isinstance(value, tuple):
+        return [_written(name, one) for one in value]
+    if isinstance(value, bool):
+        return value
+    if name in DOMAINS:
+        scalar(f"{name} of a certificate", value, *DOMAINS[name])
+    if 0.0 < value < SMALLEST:
+        msg = f"{name} of a certificate must be 0 or at least 2^-999, not {value!r}"
+        raise ValueError(msg)
+    decimal = str(value)
+    return decimal if Fraction(decimal) == value else float(value).hex()
