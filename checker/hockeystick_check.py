@@ -45,6 +45,7 @@ FORMAT = "hockeystick-certificate 1"
 NOISE = ("Gaussian", "Laplace", "DiscreteGaussian", "DiscreteLaplace")
 BITS = 128  # of all balls
 NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
+SMALL = 20.0  # nats, relative to a claim, below which what S has too much and what is left out of it shall be
 TOO_LONG = 300_000  # outcomes of a law, or terms of S
 WORK = 3e7  # outcomes times frequencies: some seconds
 
@@ -205,6 +206,11 @@ class SampledGaussian(Law):
         beyond = there * ((right - kappa) ** 2 / 2).exp() * gauss(right - kappa)
         return left, right, below + beyond + there
 
+    def angle(self, x: arb, a: arb) -> arb:
+        """Bound the angle of W(x' + iy), divided by y, for x' <= x and 0 < y <= a, if s a < pi/2."""
+        r = self.q * (self.s * (x - self.s / 2)).exp()
+        return (self.s * r / (1 - self.q + r * (self.s * a).cos())).min(self.s)
+
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
         """Integrate by the trapezoidal rule, whose ends lie half a step beyond its nodes.
 
@@ -214,8 +220,8 @@ class SampledGaussian(Law):
         step, a, gamma = arb(0), arb(0), arb(0)
         for part in (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95):
             height = arb(part * min(math.pi / 2 / about(self.s), 12.0))
-            rate = height / 2 - self.v * c * (self.s * height).cos().log() / height
-            rate += (self.u + self.v) * self.s * h * last
+            turn = self.u * self.angle(right, height) + self.v * self.angle(-left, height)
+            rate = height / 2 + h * last * turn - self.v * c * (self.s * height).cos().log() / height
             if about(longest := 2 * arb.pi() / (rate + (NEED + 4) / height)) > about(step):
                 step, a, gamma = longest, height, rate
         if not step > 0 or about((right - left) / step) > TOO_LONG:
@@ -322,6 +328,11 @@ class Composition:
         period, other = min(((self.at(other) - wanted) / (other - c), other) for other in others)
         return max(period, -wanted / c), other
 
+    def too_much(self, c: arb, other: arb, period: arb) -> arb:
+        """Bound what S has too much, from one side and from the other."""
+        far = self.log_chernoff(other).exp() / (((other - c) * period).exp() - 1)
+        return 1 / ((c * period).exp() - 1) + far
+
     def bracket(self) -> Bracket:
         """Enclose delta, with the least noise that makes S short."""
         tilt = self.tilt()
@@ -329,7 +340,7 @@ class Composition:
         bound = (self.log_chernoff(c) + c * c.log() - (c + 1) * (c + 1).log()).exp()  # heading "Chernoff's bound"
         if bound < arb(self.log_claimed).exp():
             return arb(0), bound
-        wanted = self.log_claimed - 20
+        wanted = self.log_claimed - SMALL
         period, other = self.period(tilt, wanted)
         if not math.isfinite(period):
             raise NotProved("the quadrature is too long")
@@ -340,9 +351,7 @@ class Composition:
                 s, tail = noisy.sum(c, 2 * arb.pi() / arb(period), decays, wanted)
                 if slack:
                     return arb(0), s + tail
-                too_much = 1 / ((c * period).exp() - 1)
-                too_much += self.log_chernoff(arb(other)).exp() / (((other - c) * period).exp() - 1)
-                return s - tail - too_much, s + tail
+                return s - tail - self.too_much(c, arb(other), arb(period)), s + tail
         raise NotProved("the sum is too long")
 
     def sum(self, c: arb, h: arb, decays: list[tuple[int, arb, list[tuple[arb, arb]]]], wanted: float) -> Bracket:
@@ -443,7 +452,7 @@ def enclose(parts: Parts, mu2: arb, epsilon: arb, delta: float) -> Bracket:
     if any(law.transform(arb(1), arb(0), 0)[0] == 0 for law, _ in parts):
         return aside, aside
     try:
-        lower, upper = Composition(parts, mu2, epsilon, delta).bracket()
+        lower, upper = Composition(parts, mu2, epsilon, max(delta - about(aside), 1e-6 * delta)).bracket()
     except NotProved:
         lower, upper = arb(0), arb(1)
     if lower == 0 and not aside + upper <= delta:  # nothing was proved, or with noise that is not there

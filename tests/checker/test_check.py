@@ -176,9 +176,172 @@ def test_a_grid_covers_losses_far_from_its_ends(check: ModuleType) -> None:
         bound = check.on_a_grid(parts, flint.arb(4) / 2048, 2048, flint.arb(epsilon))
         found = mp.mpf(bound.upper().str(25, radius=False))
         assert truth * (1 - mp.mpf("1e-12")) <= found <= truth * (1 + mp.mpf("1e-4"))
+    bound = check.on_a_grid([(answers(check, "0.9", "0.1"), 1)], flint.arb(1) / 4, 8, flint.arb(2.125))
+    assert bound.upper() >= float(binomial_delta("0.9", "0.1", 1, 2.125))  # of a loss between the last cell's ends
     for n in (1, 3, 10):  # a sum of ten losses of 1/4 lies beyond most ends
         bound = check.on_a_grid([(answers(check, "0.56", "0.44"), 10)], flint.arb(1) / 4, n, flint.arb(1))
         assert bound.upper() >= float(binomial_delta("0.56", "0.44", 10, 1))
+
+
+def encloses(bracket: tuple[Any, Any], truth: Any) -> bool:
+    """Say whether a number lies in a bracket, of which nothing more can be told."""
+    return not bracket[0] > truth and not bracket[1] < truth
+
+
+@pytest.mark.parametrize("small", [-3.0, 0.0, 2.0, 20.0])
+def test_brackets_whose_bounds_are_large(check: ModuleType, monkeypatch: pytest.MonkeyPatch, small: float) -> None:
+    """Where little is asked for, aliases and what is left out of the sum count, and brackets enclose closed forms all the same."""
+    monkeypatch.setattr(check, "SMALL", small)
+    for name, law in LAWS.items() if small < 20 else ():
+        for epsilon in (0.125, 0.5):
+            truth = law(check).delta(flint.arb(epsilon))
+            if truth > 0:
+                found = check.Composition([(law(check), 1)], flint.arb(0), flint.arb(epsilon), float(truth)).bracket()
+                assert encloses(found, truth), (name, epsilon)
+    nothing = check.Outcomes([(flint.arb(1), flint.arb(1))])
+    for mu in (0.5, 1.0, 2.0, 5.0):
+        for epsilon in (0.25, 1.0, 4.0):
+            truth = flint.arb(mp.nstr(exact.theta(epsilon, mu), 15))
+            found = check.Composition([(nothing, 1)], flint.arb(mu) ** 2, flint.arb(epsilon), float(truth)).bracket()
+            assert encloses(found, truth + flint.arb(0, 1e-13) * truth), (mu, epsilon)
+    count, epsilon = 12, float(4 * mp.log(5) - 4 * mp.log(3))  # a loss of the sum, where noise raises delta
+    truth = flint.arb(mp.nstr(binomial_delta("0.375", "0.625", count, epsilon), 15))
+    law = answers(check, "0.375", "0.625")
+    found = check.Composition([(law, count)], flint.arb(0), flint.arb(epsilon), float(truth)).bracket()
+    assert encloses(found, truth)
+
+
+def test_what_the_sum_has_too_much(check: ModuleType) -> None:
+    """Of Gaussian noise, where aliases on one side count most, or on the other: their sum is below the bound."""
+    for c, other, period in ((2.0, 4.0, 2.0), (0.5, 4.0, 6.0), (1.0, 3.0, 4.0)):
+        composition = check.Composition([], flint.arb(1), flint.arb(0.5), 1.0)
+        bound = float(composition.too_much(flint.arb(c), flint.arb(other), flint.arb(period)))
+        deltas = [(j, exact.theta(0.5 - j * period, mp.mpf(1))) for j in range(-12, 13) if j]
+        truth = mp.fsum(mp.exp(-c * j * period) * delta for j, delta in deltas)
+        assert truth <= bound <= 1000 * truth
+
+
+def test_the_terms_beyond(check: ModuleType) -> None:
+    """Of a loss of 0 none has another sign than the first: what is left out of the sum is nearly its bound."""
+    nothing = check.Outcomes([(flint.arb(1), flint.arb(1))])
+    composition = check.Composition([(nothing, 1)], flint.arb(0), flint.arb(0), 1.0)
+    period = 2 * mp.pi
+    truth = mp.nsum(lambda j: mp.exp(-j * period) * (1 - mp.exp(-j * period)), [1, 20])
+    found, beyond = composition.sum(flint.arb(1), flint.arb(1), [(1, flint.arb(1), [])], -4.0)
+    assert 0.9 * float(beyond) <= float(found) - truth <= float(beyond)
+
+
+def test_ends_that_are_near(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies beyond them is within the error of the transforms."""
+    ends = check.SampledGaussian.ends
+
+    def near(law: Any, c: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(check, "NEED", -8.5)
+            return ends(law, c)
+
+    monkeypatch.setattr(check.SampledGaussian, "ends", near)
+    for name in ("removed", "added", "replaced"):
+        found = LAWS[name](check).transform(flint.arb(2), flint.arb(0), 0)[0].real
+        with mp.workdps(20):
+            assert abs(mp.mpf(float(found.mid())) - by_quadrature(name, mp.mpf(2)).real) <= float(found.rad())
+        assert 1e-6 < found.rad() < 10
+
+
+def test_claims_that_are_far_above_the_truth(check: ModuleType) -> None:
+    """Chernoff's bound proves them, and is above the truth."""
+    for mu in (0.25, 1.0, 2.0):
+        law = check.SampledGaussian(Fraction(1), Fraction(mu), 1, 0)
+        for epsilon in (0.5, 2.0):
+            found = check.Composition([(law, 1)], flint.arb(0), flint.arb(epsilon), 0.9).bracket()
+            assert found[0] == 0
+            assert found[1] > float(exact.theta(epsilon, mu))
+
+
+def test_masses_that_are_not_listed(check: ModuleType) -> None:
+    """Of discrete Gaussian noise, whose few values leave out much: single steps are enclosed, whatever is left out."""
+    with mp.workdps(30):
+        for sigma, s, depth in ((3, 2, 0.5), (2, 1, 2.0), (1, 1, 8.0)):
+            law = check.discrete_gaussian(Fraction(sigma), s, Fraction(1), depth).laws[0]
+            masses = {k: mp.exp(-(mp.mpf(k) ** 2) / (2 * sigma**2)) for k in range(-60, 61)}
+            z = mp.fsum(masses.values())
+            truth = mp.fsum(max(masses[k - s] - mp.exp(0.25) * masses[k], 0) / z for k in range(-50, 51))
+            listed = dict(zip(range(-60, 61), [0] * 121, strict=True))
+            wide = (len(law.finite) - 1 - s) // 2
+            for k, (p, _, _) in enumerate(law.finite):
+                listed[k - wide] = exactly = masses[k - wide - s] / z
+                assert abs(mp.mpf(p.mid().str(30, radius=False)) - exactly) <= float(p.rad()) * (1 + 1e-6) + 1e-25
+            assert law.aside.upper() >= float(1 - mp.fsum(listed.values()))
+            ball = law.delta(flint.arb(0.25))
+            assert ball.contains(flint.arb(mp.nstr(truth, 25))) or abs(float(ball.mid()) - truth) <= ball.rad()
+
+
+def test_mass_that_is_aside(check: ModuleType) -> None:
+    """Of infinite losses, it is added to what the sum, or a grid, bounds."""
+    pair = {"name": "Discrete", "p": ["0.125", "0.4375", "0.4375"], "q": ["0", "0.5", "0.5"]}
+    one = {"name": "Discrete", "p": ["0.125", "0.875"], "q": ["0", "1"]}
+    for mechanism in (pair, one):
+        truth = 1 - 0.875**3
+        assert is_proved(check, certificate("1", truth + 1e-3, (mechanism, 3)))
+        assert not is_proved(check, certificate("1", truth - 1e-9, (mechanism, 3)))
+        with_noise = (mechanism, 3), (gaussian(2.0), 1)
+        truth += 0.875**3 * exact.theta(1 - 3 * mp.log("0.875"), mp.mpf(1) / 2)
+        assert is_proved(check, certificate("1", float(truth * (1 + 1e-6)), *with_noise))
+        assert not is_proved(check, certificate("1", float(truth * (1 - 1e-6)), *with_noise))
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_single_steps(check: ModuleType, adjacency: str) -> None:
+    """Against hockey-stick divergences by quadrature and sums, in the direction that is worse: no more and no less is proved."""
+    replaced, half, rate, epsilon = adjacency == "replace", mp.mpf(1) / 2, mp.mpf(1) / 4, 0.25
+    twice = 2 if replaced else 1
+
+    def densities(p: Any, q: Any) -> Any:  # whose ratio crosses e^epsilon once
+        low, high = mp.mpf(-14), mp.mpf(14)
+        rises = p(high) > mp.exp(epsilon) * q(high)
+        for _ in range(60):
+            x = (low + high) / 2
+            low, high = (low, x) if (p(x) > mp.exp(epsilon) * q(x)) == rises else (x, high)
+        pieces = sorted([-14, -5, -2, 2, 5, 14, low])
+        return mp.quad(lambda x: max(p(x) - mp.exp(epsilon) * q(x), 0), pieces)
+
+    def sampled(shift: float) -> Any:
+        return lambda x: (1 - rate) * mp.npdf(x) + rate * mp.npdf(x - shift)
+
+    one, other = (sampled(half), sampled(-half)) if replaced else (sampled(half), mp.npdf)
+    noise = {"name": "Laplace", "noise_multiplier": "2"}
+    fixed = {"name": "FixedSizeSampled", "num_records": "40", "batch_size": "10", "replacement": False}
+    cases = [
+        (gaussian(2.0), exact.theta(epsilon, mp.mpf(twice) / 2)),
+        (noise, 1 - mp.exp((epsilon - twice * half) / 2)),
+        ({"name": "PoissonSampled", "sampling_rate": "1", "mechanism": noise}, 1 - mp.exp((epsilon - twice * half) / 2)),
+        (gaussian(2.0, 0.25), max(densities(one, other), densities(other, one))),
+        ({"name": "GaussianDP", "mu": "0.5"}, exact.theta(epsilon, half)),
+        ({"name": "DiscreteLaplace", "inverse_scale": "0.5", "sensitivity": "1"}, geometric(twice, epsilon)),
+        ({"name": "Discrete", "p": ["0.5", "0.5"], "q": ["0.875", "0.125"]}, 0.5 - mp.exp(epsilon) / 8),
+        ({"name": "Discrete", "q": ["0.5", "0.5"], "p": ["0.875", "0.125"]}, 0.5 - mp.exp(epsilon) / 8),
+        ({"name": "ApproximateDP", "epsilon": "1", "delta": "0.125"}, mp.mpf(1) / 8 + (mp.e - mp.exp(epsilon)) / (1 + mp.e) * 7 / 8),
+    ]  # fmt: skip
+    if replaced:
+        response = {"name": "RandomizedResponse", "noise_probability": "0.75", "num_buckets": "3"}
+        cases.append((response, half - mp.exp(epsilon) / 4))
+    else:
+        pair = (lambda x: (3 * mp.npdf(x) + mp.npdf(x - 1)) / 4, mp.npdf)
+        cases.append((fixed | {"mechanism": gaussian(2.0)}, max(densities(*pair), densities(*pair[::-1]))))
+    for mechanism, truth in cases:
+        for factor, at in ((1 + 1e-6, "most"), (1 - 1e-6, "least")):
+            claim = certificate(epsilon, mp.nstr(truth * factor, 18), (mechanism, 1), at=at, adjacency=adjacency)
+            dominates = mechanism["name"] in {"ApproximateDP", "FixedSizeSampled", "GaussianDP"}
+            assert is_proved(check, claim) == (at == "most" or not dominates), mechanism
+        for factor, at in ((1 - 1e-6, "most"), (1 + 1e-6, "least")):
+            claim = certificate(epsilon, mp.nstr(truth * factor, 18), (mechanism, 1), at=at, adjacency=adjacency)
+            assert not is_proved(check, claim), mechanism
+
+
+def geometric(shift: int, epsilon: float) -> Any:
+    """Return delta of discrete Laplace noise of inverse scale 1/2, by its sum."""
+    masses = {k: mp.tanh(mp.mpf(1) / 4) * mp.exp(-mp.mpf(abs(k)) / 2) for k in range(-200, 201)}
+    return mp.fsum(max(masses[k - shift] - mp.exp(epsilon) * masses[k], 0) for k in range(-190, 191))
 
 
 MECHANISMS: dict[str, tuple[Any, dict[str, Any]]] = {
