@@ -556,7 +556,7 @@ def discrete_laplace(a: arb, s: int, q: Fraction) -> Release:
 
 
 def noise(fields: Fields, name: str, q: Fraction, *, replaced: bool, depth: float) -> Release:
-    """Return what noise releases on a Poisson sample of rate q, headings "Noise" and "Samples"."""
+    """Return what noise releases on a Poisson sample of rate q, headings "Noise" and "Poisson samples"."""
     twice = 1 + replaced
     if name == "Gaussian":
         return sampled_gaussian(q, 1 / fields.number("noise_multiplier", 1e-3, 1e6), replaced=replaced)
