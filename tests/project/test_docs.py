@@ -91,8 +91,11 @@ def words(folder: str, *kinds: str) -> dict[str, set[str]]:
 
 
 def test_code_names_of_the_proofs_exist() -> None:
-    """Every file and name in backticks in docs/core and cpp/README.md is in cpp/, or is a name of the Python package."""
-    sources, python = words("cpp", ".hpp", ".h", ".cpp", ".cxx", ".js"), set().union(*words("python", ".py").values())
+    """Every file and name in backticks in docs/core and cpp/README.md is in cpp/, or is a name of the Python package or the checker."""
+    sources, python = (
+        words("cpp", ".hpp", ".h", ".cpp", ".cxx", ".js"),
+        set().union(*words("python", ".py").values(), *words("checker", ".py").values()),
+    )
     missing = []
     for page in [*(DOCS / "core").glob("*.md"), ROOT / "cpp" / "README.md"]:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -1,0 +1,141 @@
+"""Each bound of the checker weakened in turn: some test of it fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("flint", reason="pip install python-flint")
+
+
+def beside(name: str) -> ModuleType:
+    """Return a module of tests of this folder."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tests, claims = beside("test_check"), beside("test_false_claims")
+
+
+def transforms(*needs: float) -> Callable[[ModuleType], None]:
+    """Return the test of transforms and decays, where so little is asked for."""
+
+    def run(check: ModuleType) -> None:
+        for name in tests.LAWS:
+            for need in needs:
+                with pytest.MonkeyPatch.context() as patch:
+                    tests.test_transforms_and_decays(check, patch, name, need)
+
+    return run
+
+
+def ends(check: ModuleType) -> None:
+    """Run the test of ends that are near."""
+    with pytest.MonkeyPatch.context() as patch:
+        tests.test_ends_that_are_near(check, patch)
+
+
+def loose(check: ModuleType) -> None:
+    """Run the test of brackets whose bounds are large."""
+    for small in (-3.0, 0.0, 2.0, 20.0):
+        with pytest.MonkeyPatch.context() as patch:
+            tests.test_brackets_whose_bounds_are_large(check, patch, small)
+
+
+def steps(check: ModuleType) -> None:
+    """Run the test of single steps."""
+    for adjacency in ("add_or_remove", "replace"):
+        tests.test_single_steps(check, adjacency)
+
+
+def damaged(check: ModuleType) -> None:
+    """Let files that are no certificate be read."""
+    for content, words in tests.damaged().values():
+        with pytest.raises(check.NotACertificate, match=re.escape(words)):
+            check.read(content)
+
+
+coarse, far, few = (
+    tests.test_losses_on_a_grid,
+    tests.test_a_grid_covers_losses_far_from_its_ends,
+    tests.test_masses_that_are_not_listed,
+)
+MUTANTS = [
+    # the sum
+    ("arb(period)), s + tail", "arb(period)), s", loose),
+    ("return s - tail - self", "return s - self", loose),
+    ("return s - tail - self.too_much(", "return s - tail - 0 * self.too_much(", loose),
+    ("arb(period)), s + tail", "arb(period)), s + tail - 2 * self.too_much(c, arb(other), arb(period))", loose),
+    ("return 1 / ((c * period).exp() - 1) + far", "return far", tests.test_what_the_sum_has_too_much),
+    ("return 1 / ((c * period).exp() - 1) + far", "return 1 / ((c * period).exp() - 1)", tests.test_what_the_sum_has_too_much),
+    ("return arb(0), s + tail", "return s - tail, s + tail", loose),
+    ("- (arb.pi() * w).log()", "- (10 * arb.pi() * w).log()", tests.test_the_terms_beyond),
+    ("c * c.log() - (c + 1) * (c + 1).log()", "c * c.log() - 2 * (c + 1) * (c + 1).log()", tests.test_claims_that_are_far_above_the_truth),
+    # transforms
+    ("error = arb(0, (outside", "error = arb(0, (0 * outside", ends),
+    ("(1 - ratio)).abs_upper())", "(1 - ratio)).abs_upper() / 1000)", transforms(0.0, 3.0)),
+    ("outside * (1 + 2 * a)", "outside * 0", ends),
+    ("ratio, outside = 2 * (gamma * a).exp()", "ratio, outside = (gamma * a).exp() / 1000", transforms(0.0, 3.0)),
+    ("return left, right, below + beyond + there", "return left, right, arb(0)", ends),
+    ("+ h * last * turn", "", transforms(0.0, 3.0, 15.0)),
+    ("z * (-(1 + z) * self.d).exp()", "(-(1 + z) * self.d).exp()", transforms(3.0)),
+    # decays
+    ("mass += f[j] * step", "mass += 2 * f[j] * step", transforms(15.0)),
+    ("ratio[j] + ratio[-1] + variation", "ratio[-1]", transforms(15.0)),
+    ("(up + down) / 4)", "(up + down) / 40)", transforms(15.0)),
+    ("(up - down) / (2 + 4 * c)", "2 * (up - down) / (2 + 4 * c)", transforms(15.0)),
+    # single steps and directions
+    ("p - epsilon.exp() * q\n", "p - 1.01 * epsilon.exp() * q\n", steps),
+    ("for side in range(max([len(laws) for laws, _ in kept], default=1))", "for side in range(1)", steps),
+    ("if not self.at_most and not all(", "if False and not all(", steps),
+    ("((1 + replaced) * s) ** 2", "s**2", steps),
+    ("Laplace(twice / ", "Laplace(1 / ", steps),
+    ("discrete_laplace(ball(a), twice * s, q)", "discrete_laplace(ball(a), s, q)", steps),
+    ("q, 2 / inner.number(", "q, 1 / inner.number(", steps),
+    ("[(1, 1)] if replaced", "[(1, 0)] if replaced", steps),
+    ("(delta, arb(0)), (more", "(more", steps),
+    ("total(p for p, q in masses if q == 0)", "0", steps),
+    ("u, v) for u, v in sides]", "u, v) for u, v in sides[-1:]]", steps),
+    ("aside + lower, aside + upper", "lower, upper", tests.test_mass_that_is_aside),
+    # values that are not listed
+    ("+ arb(0).union(arb(rare))", "", few),
+    ("total(terms[1 : wide + 1]) + arb(0).union(beyond)", "total(terms[1 : wide + 1])", few),
+    # the grid
+    ("masses[n + k] += p - higher\n", "masses[n + k] += p\n", coarse),
+    ("(1 - (-h).exp())).max(arb(0))", "(1 - (-h).exp()) * 0.9).max(arb(0))", coarse),
+    ("*terms[n + 1 : 3 * n + 1]])", "*terms[n + 1 : 3 * n], total(terms[3 * n :])])", far),
+    ("*terms[n + 1 : 3 * n + 1]])", "*terms[n + 2 : 3 * n + 1]])", coarse),
+    ("return arb_poly(masses[: 2 * n + 1])", "return arb_poly([*masses[: 2 * n], masses[2 * n] + masses[2 * n + 1]])", far),
+    # what is read
+    ("if self.data:", "if False:", damaged),
+    ("if sum(found) != 1:", "if False:", damaged),
+    (".denominator != 1:", ".denominator < 1:", damaged),
+    ("if len(dict(pairs)) < len(pairs):", "if False:", damaged),
+    ("if not Fraction(repr(low)) <= number <= Fraction(repr(high)):", "if False:", damaged),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("old", "new", "test"), MUTANTS, ids=[f"{k}" for k in range(len(MUTANTS))])
+def test_a_weaker_bound_is_noticed(old: str, new: str, test: Callable[[ModuleType], None]) -> None:
+    """The text of the program is changed in one place, and the test that should notice it fails."""
+    source = claims.PROGRAM.read_text("utf-8")
+    assert source.count(old) == 1
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        test(claims.program(source.replace(old, new)))
+
+
+def test_as_it_is_none_of_these_tests_fails() -> None:
+    """Else the mutants would tell nothing."""
+    check = claims.program()
+    for test in dict.fromkeys(test for _, _, test in MUTANTS if test in {coarse, far, few, damaged, ends, steps}):
+        test(check)
