@@ -14,6 +14,8 @@ from typing import Any
 
 from hockeystick._core import FloatingEnvironment, environment_is_right
 
+TOP = __name__.partition(".")[0]  # the package
+
 
 def kept(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that does the same in the right environment."""
@@ -52,9 +54,11 @@ _DOOR = kept(lambda: None).__code__
 
 
 def keep_module(name: str) -> None:
-    """Put doors before the public functions and classes of a module."""
+    """Put doors before the public functions and classes of a module, but for those found at the top, which have theirs."""
     namespace = vars(sys.modules[name])
     for public in map(namespace.get, namespace["__all__"]):
+        if getattr(public, "__module__", TOP) == TOP:
+            continue
         if isinstance(public, FunctionType):
             door = namespace[public.__name__] = kept(public)
             door.__module__ = name  # where a pickle finds it

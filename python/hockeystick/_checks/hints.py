@@ -95,12 +95,12 @@ def class_with_hints(owner: type, *, methods: bool = False) -> None:
 
 
 def publish(room: str, *, methods: str = "") -> None:
-    """Put doors before those names of a room that users find at the top, and name them by it: in pickles, tracebacks and pages.
+    """Put doors before the names of a room that users find at the top, and name them by it: in pickles, tracebacks and pages.
 
     The methods of one class may say, too, which argument was meant.
     """
-    top, namespace = sys.modules[__name__.partition(".")[0]], vars(sys.modules[room])
-    for name in set(namespace["__all__"]) & set(vars(top)["__all__"]):
+    namespace = vars(sys.modules[room])
+    for name in namespace["__all__"]:
         found = namespace[name]
         if isinstance(found, type):
             class_with_hints(found, methods=name == methods)
@@ -108,7 +108,7 @@ def publish(room: str, *, methods: str = "") -> None:
             found = namespace[name] = with_hints(found, name)
         else:
             continue
-        found.__module__ = top.__name__
+        found.__module__ = doors.TOP
 
 
 def unknown_name(owner: str, name: str, known: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ class PrivacyLossDistribution:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.PrivacyLossDistribution.from_mechanism(hs.PoissonSampled(hs.Gaussian(1.0), 0.01))
+    >>> step = hs.accounting.PrivacyLossDistribution.from_mechanism(hs.PoissonSampled(hs.Gaussian(1.0), 0.01))
     >>> print(f"{step.self_compose(1000).epsilon_bracket(1e-5).upper:.2f}")
     1.83
     """

@@ -385,10 +385,10 @@ class ClientLedgers:
     --------
     >>> import hockeystick as hs
     >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
-    >>> with hs.ClientLedgers(":memory:", epsilon=2.0, delta=1e-6) as ledgers:
+    >>> with hs.budgets.ClientLedgers(":memory:", epsilon=2.0, delta=1e-6) as ledgers:
     ...     ledgers.enrol(range(10_000))
     ...     for number in range(1, 101):
-    ...         drawn = hs.draw_participants(step, range(10_000))
+    ...         drawn = hs.training.draw_participants(step, range(10_000))
     ...         ledgers.charge(number, step, participants=drawn)  # then run the round
     ...     ledgers.would_exceed(step), ledgers.remaining(step, 17), ledgers.num_ledgers
     (False, 774, 1)

@@ -96,7 +96,7 @@ class Discrete(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> hs.Discrete([0.75, 0.25], [0.25, 0.75])
+    >>> hs.mechanisms.Discrete([0.75, 0.25], [0.25, 0.75])
     Discrete(p=(0.75, 0.25), q=(0.25, 0.75))
     """
 
@@ -137,8 +137,8 @@ class DiscretePairs(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> pair = hs.Discrete([0.5, 0.5], [0.25, 0.75])
-    >>> hs.DiscretePairs(pair, hs.Discrete(pair.q, pair.p)).add.p
+    >>> pair = hs.mechanisms.Discrete([0.5, 0.5], [0.25, 0.75])
+    >>> hs.mechanisms.DiscretePairs(pair, hs.mechanisms.Discrete(pair.q, pair.p)).add.p
     (0.25, 0.75)
     """
 

@@ -46,7 +46,7 @@ class Dominating(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.Dominating(hs.Gaussian(2.0), assumes=["each update is clipped"])
+    >>> step = hs.mechanisms.Dominating(hs.Gaussian(2.0), assumes=["each update is clipped"])
     >>> found = hs.Accountant().compose(step, 10).epsilon_bracket(1e-5)
     >>> print(found.lower, hs.format_upper(found.upper, ".3f"))
     0.0 7.512

@@ -73,7 +73,7 @@ class DiscreteLaplace(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.format_upper(hs.Accountant().compose(hs.DiscreteLaplace(0.5)).epsilon(0.0), ".9f"))
+    >>> print(hs.format_upper(hs.Accountant().compose(hs.mechanisms.DiscreteLaplace(0.5)).epsilon(0.0), ".9f"))
     0.500000001
     """
 
@@ -168,8 +168,8 @@ class DiscreteGaussianVector(IntegerNoise):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> noise = hs.DiscreteGaussianVector(2.0, 2.0)
-    >>> by_rho = hs.zcdp_epsilon(hs.zcdp_rho(hs.Accountant().compose(noise)), 1e-6)
+    >>> noise = hs.mechanisms.DiscreteGaussianVector(2.0, 2.0)
+    >>> by_rho = hs.accounting.zcdp_epsilon(hs.accounting.zcdp_rho(hs.Accountant().compose(noise)), 1e-6)
     >>> print(hs.format_upper(hs.Accountant().compose(noise).epsilon(1e-6), ".3f"), hs.format_upper(by_rho, ".3f"))
     4.933 5.222
     """
@@ -215,7 +215,7 @@ class DistributedDiscreteGaussian(IntegerNoise):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> noise = hs.DistributedDiscreteGaussian(1.0, num_clients=100, sensitivity=10.0, dimension=1000)
+    >>> noise = hs.mechanisms.DistributedDiscreteGaussian(1.0, num_clients=100, sensitivity=10.0, dimension=1000)
     >>> print(hs.format_upper(hs.Accountant().compose(noise).epsilon(1e-6), ".3f"))
     5.223
     """
@@ -267,7 +267,7 @@ class Skellam(IntegerNoise):
     --------
     >>> import hockeystick as hs
     >>> for dimension in (1, None):
-    ...     ledger = hs.Accountant().compose(hs.Skellam(100.0, 10.0, dimension))
+    ...     ledger = hs.Accountant().compose(hs.mechanisms.Skellam(100.0, 10.0, dimension))
     ...     print(hs.format_upper(ledger.epsilon(1e-6), ".3f"))
     4.738
     5.238

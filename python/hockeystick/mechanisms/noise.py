@@ -114,7 +114,7 @@ class Staircase(ProfiledMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> for step in (hs.Staircase(1.0), hs.Laplace(1.0)):
+    >>> for step in (hs.mechanisms.Staircase(1.0), hs.Laplace(1.0)):
     ...     print(hs.format_upper(hs.Accountant().compose(step, 20).epsilon(1e-6), ".3f"))
     19.999
     19.671
@@ -170,7 +170,7 @@ class TruncatedLaplace(ProfiledMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.TruncatedLaplace(2.0, 20.0)
+    >>> step = hs.mechanisms.TruncatedLaplace(2.0, 20.0)
     >>> print(hs.format_upper(step.profile().remove[-1], ".3g"))
     1.48e-05
     """

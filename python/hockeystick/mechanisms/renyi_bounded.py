@@ -76,7 +76,7 @@ class ZeroConcentratedDP(RenyiMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> for step in (hs.ZeroConcentratedDP(0.01), hs.ZeroConcentratedDP(0.01, xi=0.002, delta=1e-9)):
+    >>> for step in (hs.mechanisms.ZeroConcentratedDP(0.01), hs.mechanisms.ZeroConcentratedDP(0.01, xi=0.002, delta=1e-9)):
     ...     print(hs.format_upper(hs.Accountant().compose(step, 50).epsilon(1e-5), ".2f"))
     4.73
     4.84
@@ -123,7 +123,7 @@ class RenyiDP(RenyiMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.RenyiDP([2.0, 8.0, 32.0], [0.01, 0.04, 0.2])
+    >>> step = hs.mechanisms.RenyiDP([2.0, 8.0, 32.0], [0.01, 0.04, 0.2])
     >>> print(hs.format_upper(hs.Accountant().compose(step, 10).epsilon(1e-6), ".3f"))
     1.944
     """
@@ -179,8 +179,8 @@ class RenyiDP(RenyiMechanism):
         Examples
         --------
         >>> import hockeystick as hs
-        >>> step = hs.RenyiDP.from_cumulant(lambda s: 0.02 * s * (s + 1))
-        >>> for epsilon in (hs.Accountant().compose(step, 10).epsilon(1e-6), hs.zcdp_epsilon(0.2, 1e-6)):
+        >>> step = hs.mechanisms.RenyiDP.from_cumulant(lambda s: 0.02 * s * (s + 1))
+        >>> for epsilon in (hs.Accountant().compose(step, 10).epsilon(1e-6), hs.accounting.zcdp_epsilon(0.2, 1e-6)):
         ...     print(hs.format_upper(epsilon, ".3f"))
         3.132
         3.132
@@ -243,7 +243,7 @@ class PrivateSelection(RenyiMechanism):
     --------
     >>> import hockeystick as hs
     >>> trial = hs.Gaussian(4.0)
-    >>> for step in (trial, hs.PrivateSelection(trial, 1, mean=10.0)):
+    >>> for step in (trial, hs.mechanisms.PrivateSelection(trial, 1, mean=10.0)):
     ...     print(hs.format_upper(hs.Accountant().compose(step).epsilon(1e-6), ".2f"))
     1.07
     2.05

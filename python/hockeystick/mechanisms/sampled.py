@@ -36,7 +36,7 @@ class Composed(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
+    >>> step = hs.mechanisms.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
     >>> once, each = hs.PoissonSampled(step, 0.01), [hs.PoissonSampled(part, 0.01) for part, _ in step.steps]
     >>> apart = hs.Accountant().compose(each[0], 100).compose(each[1], 300)
     >>> print(f"{hs.Accountant().compose(once, 100).epsilon(1e-5):.2f} {apart.epsilon(1e-5):.2f}")
@@ -231,7 +231,7 @@ class TruncatedPoissonSampled(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20)
+    >>> step = hs.mechanisms.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20)
     >>> print(hs.format_upper(hs.Accountant().compose(step, 100).epsilon(1e-5), ".2f"))
     0.73
     """
@@ -309,7 +309,7 @@ class RandomAllocation(SampledMechanism):
     --------
     >>> import hockeystick as hs
     >>> for noise in (hs.Gaussian(1.0), hs.Laplace(1.0)):
-    ...     epoch = hs.RandomAllocation(noise, 100)
+    ...     epoch = hs.mechanisms.RandomAllocation(noise, 100)
     ...     print(hs.format_upper(hs.Accountant().compose(epoch).epsilon(1e-5), ".2f"))
     0.63
     0.35
