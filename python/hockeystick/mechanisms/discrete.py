@@ -18,7 +18,7 @@ __all__ = ["ApproximateDP", "Discrete", "DiscretePairs", "RandomizedResponse"]
 class RandomizedResponse(Mechanism):
     """Randomised response: a uniform bucket with probability `noise_probability`, else the true one.
 
-    Only under ``adjacency="replace"``.
+    Only under ``adjacency="replace"``. Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ class RandomizedResponse(Mechanism):
 @dataclass(frozen=True)
 class ApproximateDP(Mechanism):
     """Any (epsilon, delta)-DP mechanism, by its dominating pair (Kairouz, Oh and Viswanath 2015).
+
+    Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -86,6 +88,8 @@ class ApproximateDP(Mechanism):
 @dataclass(frozen=True)
 class Discrete(Mechanism):
     """A pair of discrete distributions, with its reverse for the other direction.
+
+    Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -127,6 +131,8 @@ class DiscretePairs(Mechanism):
 
     For what is known only by its privacy losses, such as a mechanism of one's own; `Discrete` is one whose second pair is
     the reverse of the first.
+
+    Nothing doubles where a record is replaced.
 
     Parameters
     ----------

@@ -19,6 +19,8 @@ SAME = 1e-9  # of a parameter, relative: what lies between is rounding
 class Dominating(Mechanism):
     """A step of a training that leaks at most what a mechanism does, with the premises of that.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Mechanism

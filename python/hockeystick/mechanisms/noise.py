@@ -25,6 +25,8 @@ LEAST_NOISE = 2.0**-1022
 class Gaussian(Mechanism):
     """Gaussian noise on each coordinate of a number or a vector, whose sensitivity is measured in the Euclidean (L2) norm.
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     noise_multiplier : float
@@ -51,6 +53,8 @@ class Gaussian(Mechanism):
 @dataclass(frozen=True)
 class Laplace(Mechanism):
     """Laplace noise on each coordinate of a number or a vector, whose sensitivity is measured in the L1 norm.
+
+    Its sensitivity doubles where a record is replaced.
 
     Parameters
     ----------
@@ -93,6 +97,8 @@ CELLS = 300  # between the points of a curve
 @dataclass(frozen=True)
 class Staircase(ProfiledMechanism):
     r"""Staircase noise on one number (Geng and Viswanath 2016): the least error of all epsilon-DP noise.
+
+    Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -147,6 +153,8 @@ class Staircase(ProfiledMechanism):
 @dataclass(frozen=True)
 class TruncatedLaplace(ProfiledMechanism):
     r"""Laplace noise on one number that is drawn again until it is within some reach (Geng, Ding, Guo and Kumar 2020).
+
+    Its sensitivity doubles where a record is replaced.
 
     Parameters
     ----------

@@ -124,6 +124,8 @@ STATUSES = ("certified", "estimate")
 class PrivacyProfile(Mechanism):
     """A mechanism of one's own, by upper bounds of delta at some epsilons.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     epsilons : sequence of float

@@ -57,6 +57,8 @@ class RenyiMechanism(Mechanism):
 class ZeroConcentratedDP(RenyiMechanism):
     """Any mechanism with zero-concentrated differential privacy: Renyi divergences of at most xi plus rho times the order.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     rho : float
@@ -106,6 +108,8 @@ class ZeroConcentratedDP(RenyiMechanism):
 @dataclass(frozen=True)
 class RenyiDP(RenyiMechanism):
     """A mechanism of one's own, by upper bounds of its Renyi divergence at some orders.
+
+    Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -221,6 +225,8 @@ class RenyiDP(RenyiMechanism):
 @dataclass(frozen=True)
 class PrivateSelection(RenyiMechanism):
     """Running a mechanism a random number of times and releasing the best result, as hyper-parameter search does.
+
+    What it runs doubles, or not, where a record is replaced.
 
     Parameters
     ----------

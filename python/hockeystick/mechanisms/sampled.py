@@ -21,6 +21,8 @@ class Composed(Mechanism):
 
     `PoissonSampled` of it draws one sample for all of them. That differs from composing mechanisms that each draw their own.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     steps : sequence of (Mechanism, int)
@@ -119,6 +121,8 @@ MOST_COPIES = 100  # of a record on average
 class FixedSizeSampled(SampledMechanism):
     """A mechanism run on a batch of fixed size, drawn uniformly with or without replacement.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Mechanism
@@ -199,6 +203,8 @@ class FixedSizeSampled(SampledMechanism):
 class TruncatedPoissonSampled(Mechanism):
     """Gaussian noise on a Poisson sample of which, if it is too large, a uniform subset is kept.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Gaussian
@@ -273,6 +279,8 @@ class RandomAllocation(SampledMechanism):
 
     One composed `RandomAllocation` is all its steps: an epoch. With one selected step these are balls-and-bins batches: each
     record falls into one of `steps` batches, independently of the others.
+
+    What it runs doubles, or not, where a record is replaced.
 
     Parameters
     ----------
@@ -358,6 +366,8 @@ class PoissonSampled(SampledMechanism):
     """A mechanism run on a Poisson sample: each record is in it independently.
 
     Several releases of one sample are `Composed` first: that differs from composing mechanisms that each draw a sample.
+
+    What it runs doubles, or not, where a record is replaced.
 
     Parameters
     ----------

@@ -13,6 +13,8 @@ from hockeystick.mechanisms.base import EPSILON, Adjacency, CountedPair, Mechani
 class ExponentialMechanism(Mechanism):
     """The exponential mechanism, and any other mechanism of bounded range; report-noisy-max with Gumbel noise is the same.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     epsilon : float
@@ -56,6 +58,8 @@ class ExponentialMechanism(Mechanism):
 @dataclass(frozen=True)
 class PermuteAndFlip(Mechanism):
     """Permute-and-flip; report-noisy-max with exponential noise is the same.
+
+    Nothing doubles where a record is replaced.
 
     Parameters
     ----------

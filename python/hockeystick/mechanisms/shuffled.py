@@ -19,7 +19,7 @@ MOST_USERS = 10**10
 class Shuffled(Mechanism):
     """One round of local reports in random order, of which a record decides one.
 
-    Only under ``adjacency="replace"``.
+    Only under ``adjacency="replace"``. Nothing doubles where a record is replaced.
 
     Parameters
     ----------

@@ -163,6 +163,8 @@ TOLERANCE = 1e-12  # what rounding may make of a convex function below the diago
 class TradeOff(ProfiledMechanism):
     """A mechanism of one's own, by a trade-off function f that is a polygon: f-differential privacy.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     false_positive_rates : sequence of float
