@@ -23,7 +23,7 @@ hs.GaussianFilter(1.0).remaining(hs.Laplace(9.0)) -> Gaussian noise
 hs.RenyiFilter(1, order=2).spend(ESTIMATED) -> no bound
 hs.RenyiFilter(1.0, order=2).spend(hs.RandomizedResponse(0.5, 2)) -> not supported
 hs.GaussianFilter(1.0).spend(1.0) -> TypeError: mechanism must be
-hs.GaussianFilter(1.0).would_exceed(hs.Gaussian(1.0), 0) -> count must be
+hs.GaussianFilter(1.0).would_exceed(hs.Gaussian(1.0), -1) -> count must be
 hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0), True) -> TypeError: count must be
 hs.GaussianFilter() -> either mu or
 hs.GaussianFilter(1.0, epsilon=1.0, delta=0.1) -> either mu or
