@@ -62,7 +62,7 @@ hs.RenyiOdometer(delta=0.1, orders=[1]) -> orders must be larger
 hs.RenyiOdometer(delta=0.1, adjacency="add") -> adjacency must be
 hs.RenyiOdometer(delta=0.1).spend(hs.RandomizedResponse(0.5, 2)) -> not supported
 hs.RenyiOdometer(delta=0.1).spend(1.0) -> TypeError: mechanism must be
-hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 0) -> count must be
+hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), -1) -> count must be
 hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 2**53).spend(hs.Gaussian(1.0)) -> count must be
 hs.RenyiOdometer(delta=0.1).would_exceed(hs.Gaussian(1.0), epsilon=math.nan) -> epsilon must be
 hs.RenyiOdometer.from_state_dict(hs.GaussianFilter(1.0).state_dict()) -> hockeystick.RenyiOdometer
