@@ -34,7 +34,7 @@ hs_status binary(hs::batch::Binary hs::batch::Kernels::* kernel, const double* x
 hs::accounting::Accountant training(double noise, double rate, double steps) {
     require_noise(noise);
     require_rate(rate);
-    require_count(steps, "steps");
+    require_count_or_none(steps, "steps");
     hs::accounting::Accountant accountant(kernels().contour);
     accountant.compose(hs::mechanism::poisson_sampled(hs::mechanism::gaussian(noise), rate), steps);
     return accountant;
@@ -118,7 +118,7 @@ hs_status hs_dpsgd_noise_multiplier(double sampling_rate, double steps, double e
     return guarded([&] {
         require_pointer(out, "out");
         require_rate(sampling_rate);
-        require_count(steps, "steps");
+        require_count_or_none(steps, "steps");
         require_epsilon(epsilon, "epsilon");
         require_delta(delta);
         hs::accounting::Engine engine(kernels().contour);

@@ -286,11 +286,11 @@ Mechanism fixed_size_sampled(Mechanism mechanism, const hs::release::Batch& batc
 }
 
 void compose(hs_accountant* accountant, const Mechanism& mechanism, double count) {
-    require_count(count, "count");
+    require_count_or_none(count, "count");
     const bool replace = accountant->adjacency == HS_REPLACE;
     const Steps above = mechanism.steps(replace, End::upper), below = mechanism.steps(replace, End::lower);
     for (const Steps* steps : {&above, &below})
-        for (const hs::mechanism::CountedPair& step : *steps) require_count(step.count * count, "count in all");
+        for (const hs::mechanism::CountedPair& step : *steps) require_count_or_none(step.count * count, "count in all");
     for (const hs::mechanism::CountedPair& step : above)
         accountant->accountant.compose_for(End::upper, step.pair, step.count * count);
     for (const hs::mechanism::CountedPair& step : below)

@@ -86,6 +86,9 @@ inline void require_rate(double x) { hs::numeric::require_probability("sampling_
 inline void require_count(double x, const char* name) {
     require(hs::numeric::count(x), name, "be an integer in [1, 2^53]", x);
 }
+inline void require_count_or_none(double x, const char* name) {
+    require(hs::numeric::count_or_none(x), name, "be an integer in [0, 2^53]", x);
+}
 inline void require_epsilon(double x, const char* name) { require(x >= 0.0, name, "be non-negative", x); }
 inline void require_delta(double x) { require(x >= 0.0 && x < 1.0, "delta", "lie in [0, 1)", x); }
 

@@ -30,7 +30,7 @@ export interface Mechanism {
 /** Steps that are composed, and what all of them together reveal. Holds memory of the module until `free` or garbage collection. */
 export interface Accountant {
     readonly adjacency: Adjacency;
-    /** Adds `count` steps (1 by default, a whole number up to 2^53) and returns the accountant. */
+    /** Adds `count` steps (1 by default, a whole number in [0, 2^53]) and returns the accountant. */
     compose(mechanism: Mechanism, count?: number): Accountant;
     /** Epsilon at `delta` in [0, 1). */
     epsilon(delta: number): Bracket;

@@ -95,7 +95,7 @@ function accountantParts(hs, values, training, attacked, question) {
     ["check", [...check, ...(assumed[values.mechanism] ?? [])]],
     ["not_covered", [...sayAll("not_covered"), ...cautions]],
     ["made_by", [say("made_by_page", { version: hs.version })]],
-    ["again", ["from hockeystick import *", `print(${made}.statement(${delta}))`]],
+    ["again", ["from hockeystick import Accountant", "from hockeystick.mechanisms import *", `print(${made}.statement(${delta}))`]],
   ];
   return [headline(hs, say("subject"), ends.upper, delta, change, "", cautions), parts];
 }

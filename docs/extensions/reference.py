@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hockeystick
-from hockeystick import accounting, budgets, interop, kernels, mechanisms, training
+from hockeystick import interop
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 FOLDER = "generated/reference"
-ROOMS = (accounting, budgets, kernels, mechanisms, training)  # whose names stand at the top level, too
 
 
 def write_pages(app: Sphinx) -> None:
@@ -28,44 +27,30 @@ def write_pages(app: Sphinx) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.rst"):
         old.unlink()
-    top_level = _top_level()
-    for name, names in top_level.items():
-        _write(folder, importlib.import_module(name), names)
+    in_rooms: set[str] = set()
     for package in (hockeystick, interop):
         for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            if found.name not in top_level and "._" not in found.name:
-                _write(folder, importlib.import_module(found.name), None)
+            if "._" not in found.name:
+                module = importlib.import_module(found.name)
+                names = getattr(module, "__all__", [])
+                _write(folder, module, names)
+                in_rooms.update(names)
+    _write(folder, hockeystick, [name for name in hockeystick.__all__ if name not in in_rooms | {"__version__"}])
 
 
-def _top_level() -> dict[str, list[str]]:
-    """Return the names of ``hockeystick`` by the module on whose page they stand."""
-    modules: dict[str, list[str]] = {}
-    for name in hockeystick.__all__:
-        value = getattr(hockeystick, name)
-        if not isinstance(value, ModuleType) and name != "__version__":
-            modules.setdefault(_home(name), []).append(name)
-    return modules
-
-
-def _home(name: str) -> str:
-    """Return the room that lists a name; names of private rooms belong to the top level."""
-    return next((room.__name__ for room in ROOMS if name in room.__all__), "hockeystick")
-
-
-def _write(folder: Path, module: ModuleType, public: list[str] | None) -> None:
-    listed = public if public is not None else getattr(module, "__all__", [])
+def _write(folder: Path, module: ModuleType, listed: list[str]) -> None:
     values = {name: getattr(module, name) for name in listed if not isinstance(getattr(module, name), ModuleType)}
     if not values:
         return
-    prefix = module.__name__ if public is None else "hockeystick"
     lines = [module.__name__, "=" * len(module.__name__), "", inspect.getdoc(module) or "", ""]
     lines += [".. list-table::", "   :widths: auto", ""]
+    whose = {name: "hockeystick" if name in hockeystick.__all__ else module.__name__ for name in values}
     for name, value in values.items():
-        lines += [f"   * - :py:obj:`~{prefix}.{name}`", f"     - {_escaped(_summary(value))}"]
+        lines += [f"   * - :py:obj:`~{whose[name]}.{name}`", f"     - {_escaped(_summary(value))}"]
     lines.append("")
     for name, value in values.items():
         kind = "autoclass" if inspect.isclass(value) else "autofunction" if callable(value) else "autodata"
-        lines += [f".. {kind}:: {prefix}.{name}{_ufunc_signature(value)}", *_members(value), ""]
+        lines += [f".. {kind}:: {whose[name]}.{name}{_ufunc_signature(value)}", *_members(value), ""]
     (folder / f"{module.__name__}.rst").write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -15,15 +15,20 @@ except ModuleNotFoundError as error:  # e.g. run from the source tree
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for those that read and do not run
     from hockeystick import (
+        accounting,
         audit,
+        budgets,
         correlated_noise,
         distortion,
         federated,
         isrl,
+        kernels,
         last_iterate,
+        mechanisms,
         published,
         risk,
         selection,
+        training,
         utility,
     )
     from hockeystick import cli as cli
@@ -41,62 +46,25 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for those that read and do not ru
     from hockeystick.budgets import *
     from hockeystick.kernels import *
     from hockeystick.mechanisms import *
-    from hockeystick.mechanisms.premises import Premises
     from hockeystick.training import *
 
+# What most people look for; all else is listed by its room, and found here too if that is one of `_ROOMS`.
 __all__ = [
     "Accountant",
     "ApproximateDP",
     "Bracket",
-    "BudgetExceededError",
-    "ClientCharge",
-    "ClientLedgers",
-    "Composed",
-    "Discrete",
     "DiscreteGaussian",
-    "DiscreteGaussianVector",
-    "DiscreteLaplace",
-    "DiscretePairs",
-    "DistributedDiscreteGaussian",
-    "Dominating",
-    "DpsgdParameters",
-    "Explanation",
-    "ExponentialMechanism",
-    "FederatedParameters",
     "FixedSizeSampled",
     "Gaussian",
-    "GaussianFilter",
     "ImplausibleSettingWarning",
-    "IndividualFilter",
     "Laplace",
-    "MixtureOfGaussians",
-    "PermuteAndFlip",
-    "PlannedFilter",
     "PoissonSampled",
-    "Premises",
-    "PrivacyLossDistribution",
-    "PrivacyProfile",
-    "PrivateSelection",
-    "RandomAllocation",
     "RandomizedResponse",
-    "RenyiDP",
-    "RenyiFilter",
-    "RenyiOdometer",
-    "ShiftedInterpolation",
-    "Shuffled",
-    "Skellam",
-    "Staircase",
-    "TradeOff",
-    "TruncatedLaplace",
-    "TruncatedPoissonSampled",
-    "ZeroConcentratedDP",
-    "ZeroConcentratedFilter",
-    "ZeroConcentratedOdometer",
     "__version__",
+    "accounting",
     "audit",
+    "budgets",
     "calibrate",
-    "contraction_coefficient",
-    "contraction_sum",
     "correlated_noise",
     "distortion",
     "dpsgd_certificate",
@@ -106,10 +74,7 @@ __all__ = [
     "dpsgd_parameters",
     "dpsgd_sampling_rate",
     "dpsgd_steps",
-    "draw_batches",
-    "draw_participants",
     "federated",
-    "federated_parameters",
     "format_lower",
     "format_upper",
     "gaussian_epsilon",
@@ -120,43 +85,31 @@ __all__ = [
     "gdp_trade_off",
     "get_cmake_dir",
     "get_include",
-    "group_accountant",
-    "group_epsilon",
     "isrl",
-    "laplace_theta",
+    "kernels",
     "last_iterate",
-    "log_q",
-    "log_theta",
-    "nonlinear_contraction",
+    "mechanisms",
     "privacy_statement",
     "published",
-    "q",
-    "q_inv",
     "risk",
     "selection",
-    "shifted_interpolation",
     "show_config",
-    "shuffled_batches_delta_bracket",
-    "shuffled_batches_epsilon_bracket",
     "theta",
     "theta_inverse",
+    "training",
     "utility",
-    "zcdp_delta",
-    "zcdp_epsilon",
-    "zcdp_rho",
 ]
 
 # Rooms beside those above: `from hockeystick import *` does not load them.
 _SUBMODULES = frozenset({"cli", "figures", "interop", "plot", "report", "simulate", "sweep"})
 
-# Where the names above are defined, the lowest first: a room imports those below it anyway.
+# Whose names are found here, the lowest first: a room imports those below it anyway.
 _ROOMS = (
     "_config",
     "kernels",
     "_checks.setting_warnings",
     "_numeric",
     "mechanisms",
-    "mechanisms.premises",
     "accounting",
     "training",
     "_hidden_states",
@@ -172,22 +125,29 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that there
 
     def __getattr__(name: str) -> Any:
         """Load what a name needs when it is first asked for: all at once takes longer than NumPy."""
-        if name in _SUBMODULES or name in _ROOMS or name in __all__:
+        if name in _ROOMS or not name.startswith("_"):
             with _LOADING:
                 return _load(name)
-        unknown_name = importlib.import_module("hockeystick._checks.hints").unknown_name
-        raise AttributeError(unknown_name("module 'hockeystick'", name, __dir__()))
+        raise AttributeError(_unknown(name))
 
 
 def _load(name: str) -> Any:
+    rooms = []
     for room in _ROOMS:
-        module = importlib.import_module(f"hockeystick.{room}")
-        if name in module.__all__:
-            globals()[name] = getattr(module, name)
+        rooms.append(importlib.import_module(f"hockeystick.{room}"))
+        if name in rooms[-1].__all__:
+            globals()[name] = getattr(rooms[-1], name)
             return globals()[name]
         if name == room:
-            return module
-    return importlib.import_module(f"hockeystick.{name}")
+            return rooms[-1]
+    if name in _SUBMODULES or name in __all__:
+        return importlib.import_module(f"hockeystick.{name}")
+    raise AttributeError(_unknown(name, *(found for room in rooms for found in room.__all__)))
+
+
+def _unknown(name: str, *more: str) -> str:
+    hints = importlib.import_module("hockeystick._checks.hints")
+    return str(hints.unknown_name("module 'hockeystick'", name, {*__dir__(), *more}))
 
 
 def __dir__() -> list[str]:

@@ -79,7 +79,7 @@ def q(x: ArrayLike) -> Any:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.q(0.0), f"{hs.q(10.0):.6e}")
+    >>> print(hs.kernels.q(0.0), f"{hs.kernels.q(10.0):.6e}")
     0.5 7.619853e-24
     """
 
@@ -101,7 +101,7 @@ def log_q(x: ArrayLike) -> Any:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.log_q(1000.0):.6f}")
+    >>> print(f"{hs.kernels.log_q(1000.0):.6f}")
     -500007.826695
     """
 
@@ -123,7 +123,7 @@ def q_inv(p: ArrayLike) -> Any:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.q_inv(1e-300):.6f}")
+    >>> print(f"{hs.kernels.q_inv(1e-300):.6f}")
     37.047096
     """
 
@@ -177,7 +177,7 @@ def log_theta(epsilon: ArrayLike, r: ArrayLike) -> Any:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.log_theta(50.0, 0.01):.4f}")
+    >>> print(f"{hs.kernels.log_theta(50.0, 0.01):.4f}")
     -12499997.5585
     """
 
@@ -205,7 +205,7 @@ def laplace_theta(epsilon: ArrayLike, r: ArrayLike) -> Any:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(f"{hs.laplace_theta(0.5, 1.0):.6f}", hs.laplace_theta(1.0, 1.0))
+    >>> print(f"{hs.kernels.laplace_theta(0.5, 1.0):.6f}", hs.kernels.laplace_theta(1.0, 1.0))
     0.221199 0.0
     """
 

@@ -86,8 +86,22 @@ def test_a_count_of_zero_composes_nothing():
     assert accountant.compose(hs.Laplace(1.0), 0).compose(SAMPLED, 0.0) is accountant
     assert accountant.ledger == {hs.Gaussian(2.0): 3}
     assert accountant.delta_bracket(0.5) == alone.delta_bracket(0.5)
+    spent = alone.epsilon(1e-5)
+    assert not accountant.would_exceed(hs.Laplace(1e-3), 0, epsilon=spent, delta=1e-5)
     with pytest.raises(ValueError, match="replaced, not added or removed"):
         accountant.compose(hs.RandomizedResponse(0.5, 3), 0)
+    losses = hs.PrivacyLossDistribution.from_mechanism(hs.Laplace(1.0))
+    nothing = losses.self_compose(0)
+    assert nothing.delta_bracket(0.0)[:2] == nothing.epsilon_bracket(0.0)[:2] == (0.0, 0.0)
+    assert (
+        nothing.compose(losses).delta_bracket(0.5)
+        == losses.compose(nothing).delta_bracket(0.5)
+        == losses.delta_bracket(0.5)
+    )
+    for count in (-1, 0.5, math.nan):
+        for call in (lambda count: accountant.compose(hs.Laplace(1.0), count), losses.self_compose):
+            with pytest.raises((ValueError, TypeError), match="count must be an integer"):
+                call(count)
 
 
 def test_pairs_for_each_direction():

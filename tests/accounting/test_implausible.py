@@ -126,6 +126,8 @@ PLAUSIBLE = {
     "full batches": lambda: hs.dpsgd_parameters(**TRAINING | {"batch_size": RECORDS}, noise_on="mean"),
     "much noise on a sum": lambda: hs.dpsgd_parameters(**TRAINING | {"noise_std": 500.0}),
     "a grid with few cells without privacy": lambda: hs.dpsgd_epsilon([0.5, 10.0, 20.0], 1.0, 1000, 1e-5),
+    "a corner of low noise and high rates": lambda: hs.dpsgd_epsilon([[0.1], [1.0]], [0.01, 0.5], 100, 1e-5),
+    "half of the rates the integer 0": lambda: hs.dpsgd_epsilon(1.0, np.array([0, 1]), 1, 1e-5),
     "half of the cells without privacy": lambda: hs.dpsgd_epsilon([0.5, 20.0], 1.0, 1000, 1e-5),
     "delta below one over the records": lambda: fixed_size().epsilon(9.99e-4),
     "delta without known records": lambda: ONE_STEP.epsilon(0.1),

@@ -111,6 +111,17 @@ def test_participation_is_recorded():
         assert ledgers.num_ledgers == 2
 
 
+def test_no_step_is_not_charged():
+    """A charge of no step is not written, however little is left; everybody can pay it."""
+    with hs.ClientLedgers(":memory:", epsilon=1e-9, delta=0.0) as ledgers:
+        ledgers.enrol(CLIENTS)
+        ledgers.charge(3, SAMPLED, 0)
+        assert ledgers.eligible(SAMPLED, 0) == CLIENTS
+        assert ledgers.eligible(SAMPLED) == []
+        assert not ledgers.would_exceed(SAMPLED, 0)
+        assert (ledgers.last_round, ledgers.log("Ada")) == (0, [])
+
+
 ROUND = """
 import sys, hockeystick as hs
 step = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
@@ -226,7 +237,9 @@ a.charge(1, hs.Composed([(hs.Gaussian(9.0), 1), (SAMPLED, 1)]), clients=["Bo"]) 
 a.charge(1, hs.Composed([(SAMPLED, 1)]), clients=["Bo"], participants=["Bo"]) -> cannot be held against it
 a.charge(1, hs.RandomAllocation(hs.Gaussian(9.0), 100), clients=["Bo"]) -> everyone who could have been drawn
 a.would_exceed(0.5) -> TypeError: mechanism must be
-a.would_exceed(SAMPLED, 0) -> count must be
+a.would_exceed(SAMPLED, -1) -> count must be
+a.charge(1, SAMPLED, 0.5) -> TypeError: count must be
+a.eligible(SAMPLED, np.nan) -> TypeError: count must be
 a.would_exceed(hs.RandomizedResponse(0.5, 2)) -> not supported
 """
 

@@ -165,3 +165,29 @@ def test_samples_of_replaced_records(step):
     assert count * hs.Accountant("replace").compose(step).rdp(6.0) == pytest.approx(whole.rdp(6.0), rel=1e-9)
     assert whole.rdp(6.0) <= budget.budget * (1 + 1e-9)
     assert whole.epsilon(1e-5) <= 2.0 * (1 + 1e-9)
+
+
+EMPTY = {
+    "Gaussian filter": lambda: hs.GaussianFilter(1.0),
+    "Renyi filter": lambda: hs.RenyiFilter(1.0, order=4),
+    "zero-concentrated filter": lambda: hs.ZeroConcentratedFilter(1.0),
+    "planned filter": lambda: hs.PlannedFilter(hs.Accountant().compose(hs.Gaussian(9.0), 3)),
+    "Renyi odometer": lambda: hs.RenyiOdometer(delta=1e-5),
+    "zero-concentrated odometer": lambda: hs.ZeroConcentratedOdometer(delta=1e-5),
+}
+
+
+@pytest.mark.parametrize("make", EMPTY.values(), ids=EMPTY)
+def test_no_step_costs_nothing(make):
+    """A count of 0 changes nothing and always fits; one that is negative, no integer or NaN is refused, as in a state is 0."""
+    spent, before = make().spend(hs.Gaussian(9.0), 2), make().spend(hs.Gaussian(9.0), 2).state_dict()
+    budget = {} if hasattr(spent, "remaining") else {"epsilon": 50.0}
+    assert spent.spend(hs.Gaussian(9.0), 0).spend(hs.Gaussian(9.0), 0.0).state_dict() == before
+    assert not spent.would_exceed(hs.Gaussian(9.0), 0, **budget)
+    for count in (-1, 0.5, math.nan, -math.inf):
+        for refusing in (spent.spend, lambda *step: spent.would_exceed(*step, **budget)):
+            with pytest.raises((ValueError, TypeError), match="count must be an integer"):
+                refusing(hs.Gaussian(9.0), count)
+    assert spent.state_dict() == before
+    with pytest.raises(ValueError, match="count must be an integer in"):
+        type(spent).from_state_dict(before | {"steps": [{**before["steps"][0], "count": 0}]})

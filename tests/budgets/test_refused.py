@@ -23,7 +23,7 @@ hs.GaussianFilter(1.0).remaining(hs.Laplace(9.0)) -> Gaussian noise
 hs.RenyiFilter(1, order=2).spend(ESTIMATED) -> no bound
 hs.RenyiFilter(1.0, order=2).spend(hs.RandomizedResponse(0.5, 2)) -> not supported
 hs.GaussianFilter(1.0).spend(1.0) -> TypeError: mechanism must be
-hs.GaussianFilter(1.0).would_exceed(hs.Gaussian(1.0), 0) -> count must be
+hs.GaussianFilter(1.0).would_exceed(hs.Gaussian(1.0), -1) -> count must be
 hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0), True) -> TypeError: count must be
 hs.GaussianFilter() -> either mu or
 hs.GaussianFilter(1.0, epsilon=1.0, delta=0.1) -> either mu or
@@ -62,7 +62,7 @@ hs.RenyiOdometer(delta=0.1, orders=[1]) -> orders must be larger
 hs.RenyiOdometer(delta=0.1, adjacency="add") -> adjacency must be
 hs.RenyiOdometer(delta=0.1).spend(hs.RandomizedResponse(0.5, 2)) -> not supported
 hs.RenyiOdometer(delta=0.1).spend(1.0) -> TypeError: mechanism must be
-hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 0) -> count must be
+hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), -1) -> count must be
 hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 2**53).spend(hs.Gaussian(1.0)) -> count must be
 hs.RenyiOdometer(delta=0.1).would_exceed(hs.Gaussian(1.0), epsilon=math.nan) -> epsilon must be
 hs.RenyiOdometer.from_state_dict(hs.GaussianFilter(1.0).state_dict()) -> hockeystick.RenyiOdometer

@@ -146,6 +146,23 @@ def test_dpsgd(library):
     assert noise == pytest.approx(float(hs.dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-5)), rel=1e-6)
 
 
+def test_no_step_leaks_nothing(library):
+    """A count of 0 composes nothing, beside other steps or alone, and a training of no step leaks nothing."""
+    composed, alone = (Accountant(library, 0) for _ in range(2))
+    for accountant in (composed, alone):
+        accountant.compose("gaussian", 2.0, 3)
+    composed.compose("laplace", 0.01, 0)
+    assert composed.ask("delta", 0.5) == alone.ask("delta", 0.5)
+    empty = Accountant(library, 0)
+    empty.compose("gaussian", 1.0, 0)
+    assert empty.ask("delta", 0.0) == empty.ask("epsilon", 0.0) == [(0.0, 0.0)]
+    out, noise = Bracket(7.0, 7.0), ctypes.c_double(7.0)
+    assert library.hs_dpsgd_epsilon(1.0, 0.1, 0.0, 0.0, ctypes.byref(out)) == 0
+    assert (out.lower, out.upper) == (0.0, 0.0)
+    assert library.hs_dpsgd_noise_multiplier(0.1, 0.0, 1.0, 1e-5, ctypes.byref(noise)) == 0
+    assert noise.value == hs.dpsgd_noise_multiplier(0.1, 0, 1.0, 1e-5) == 0.0
+
+
 SHUFFLED = [(1.0, 7, 3), (0.5, 1000, 1), (1.5, 1, 2), (3.0, 200, 5), (0.1, 50, 1), (2000.0, 2, 1), (0.3, 10**6, 1)]
 
 
@@ -235,7 +252,9 @@ bracket("shuffled_batches_epsilon", 1.0, 2, 1, 1.0) -> ^delta must lie in \[0, 1
 bracket("dpsgd_epsilon", 0.0, 0.1, 1, 1e-5) -> ^noise_multiplier must be positive and finite, not 0$
 bracket("dpsgd_epsilon", nan, 0.1, 1, 1e-5) -> ^noise_multiplier must be positive and finite, not nan$
 bracket("dpsgd_epsilon", 1.0, 1.5, 1, 1e-5) -> ^sampling_rate must lie in \[0, 1\], not 1\.5$
-bracket("dpsgd_epsilon", 1.0, 0.1, 1.5, 1e-5) -> ^steps must be an integer in \[1, 2\^53\], not 1\.5$
+bracket("dpsgd_epsilon", 1.0, 0.1, -1.0, 1e-5) -> ^steps must be an integer in \[0, 2\^53\], not -1$
+bracket("dpsgd_epsilon", 1.0, 0.1, nan, 1e-5) -> ^steps must be an integer in \[0, 2\^53\], not nan$
+bracket("dpsgd_epsilon", 1.0, 0.1, 1.5, 1e-5) -> ^steps must be an integer in \[0, 2\^53\], not 1\.5$
 bracket("dpsgd_epsilon", 1.0, 0.1, 1, 1.0) -> ^delta must lie in \[0, 1\), not 1$
 bracket("dpsgd_delta", 1.0, 0.1, 1, -1.0) -> ^epsilon must be non-negative, not -1$
 federation(0, 4) -> schedule must be HS_CONSTANT_STEPS, HS_CYCLIC_STEPS

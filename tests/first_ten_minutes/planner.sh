@@ -21,6 +21,12 @@ for question in "--maximise rounds" "--maximise local_steps" "--minimise noise_s
   within "$work/own" 0 4
 done
 
+# Whole clients, 1000 of 100,000 drawn for each of 500 rounds: dp_accounting's pessimistic grid says EPSILON_PLANNER.
+clients="--num-clients 100000 --clients-per-round 1000 --rounds 500 --noise-multiplier 1 --delta 1e-6"
+step "sampled clients" commands ".venv/bin/hockeystick epsilon $clients" | tee "$work/clients"
+within "$work/clients" 1.580 1.581
+says "$work/clients" "one client with all its records is added or removed"
+
 linked docs/guide/federated.md
 grep -q "## Noise, rounds and local steps under a budget" docs/guide/federated.md
-echo "the planner has settings"
+echo "the planner has settings, in $(steps_taken) steps"

@@ -1,4 +1,4 @@
-# What the three roles share: a clean clone, a bare environment, the blocks of a page, and a clock. Sourced, not run.
+# What the four roles share: a clean clone, a bare environment, the blocks of a page, and a clock. Sourced, not run.
 #
 # Each role begins with README.md alone and follows its commands and links. Run it as a Unix user that has nothing yet (CONTRIBUTING.md); it
 # installs from the clone, and fails at the first thing that does not work or after ten minutes.
@@ -16,12 +16,14 @@ clean() { # run a command in a bare environment; of the caller's, only where pac
 }
 step() { # name command...: say what is done and how long it took; no step may end after the ten minutes
   local start=$SECONDS name=$1
+  echo "$name" >>"$work/steps"
   shift
   echo "== $name" >&2
   "$@"
   echo "== $name: $((SECONDS - start)) s, $SECONDS s in all" >&2
   ((SECONDS <= 600 * ${HOCKEYSTICK_PATIENCE:-1})) || { echo "that took more than ten minutes" >&2; exit 1; }
 }
+steps_taken() { wc -l <"$work/steps" | tr -d " "; } # those before a pipe among them
 blocks() { # page language [mark]: the blocks of a page, or only those after <!-- mark -->
   "$python" - "$@" <<'END'
 import pathlib, re, sys

@@ -13,7 +13,6 @@ from hockeystick import federated, last_iterate
 
 FLIP = [[0.75, 0.25], [0.25, 0.75]]
 NAMES = {
-    **{name: getattr(hs, name) for name in hs.__all__ if "contraction" in name or "interpolation" in name},
     **vars(last_iterate),
     "math": math,
     "np": np,

@@ -14,6 +14,7 @@ import json
 import math
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -126,6 +127,59 @@ def test_every_class_has_an_example():
     kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, mechanisms.Mechanism)}
     assert kinds == {mechanisms.Mechanism, *map(type, ALL)}, "add a row for a new class to ALL"
     assert {repr(mechanism) for mechanism, _ in CASES} == set(map(repr, ALL))
+
+
+DOUBLES = {  # what the table says of a record that is replaced, and what the docstring does
+    "doubles": "Its sensitivity doubles where",
+    "the same": "Nothing doubles where",
+    "as what it runs": "What it runs doubles, or not, where",
+    "-": 'Only under ``adjacency="add_or_remove"``.',
+}
+
+
+def doubling():
+    """Yield each class of the page's table with what it says of a record that is replaced."""
+    for line in (Path(__file__).parents[2] / "docs" / "accounting" / "mechanisms.md").read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.split(" | ")]
+        if len(cells) == 5 and cells[0].startswith("| `"):
+            yield from ((getattr(mechanisms, name), cells[2]) for name in re.findall(r"`(\w+)`", cells[0]))
+
+
+def test_what_doubles_is_said():
+    """Page and docstring of a class say alike whether its sensitivity doubles under replacement, as the numbers do.
+
+    What doubles leaks as with twice the sensitivity, or half the noise relative to it; what does not as where a record is added or removed.
+    """
+    said = dict(doubling())
+    public = {kind for name in mechanisms.__all__ if (kind := getattr(mechanisms, name)) is not mechanisms.Mechanism}
+    assert said.keys() | {mechanisms.Dominating} == public
+    for kind, word in said.items():
+        assert DOUBLES[word] in kind.__doc__, kind
+    for mechanism in ALL:
+        word = said.get(type(mechanism))
+        if word == "doubles":
+            changed = {"sensitivity": 2, "noise_multiplier": 0.5, "reach": 0.5}
+            units = {name: changed[name] * value for name, value in vars(mechanism).items() if name in changed}
+            twice = dataclasses.replace(mechanism, **units)
+        elif word == "the same" and supported(mechanism, "add_or_remove"):
+            twice = mechanism
+        else:
+            continue
+        replaced, added = hs.Accountant("replace").compose(mechanism), hs.Accountant().compose(twice)
+        assert replaced.delta(0.5) == pytest.approx(added.delta(0.5), rel=1e-12), mechanism
+
+
+@pytest.mark.parametrize("inner", [GAUSSIAN, hs.ApproximateDP(0.3, 1e-4)], ids=repr)
+def test_a_sampler_doubles_what_it_runs(inner):
+    """Of all records in every step, a sampler leaks what its mechanism does where a record is replaced, whether that doubles or not."""
+    everybody = [
+        hs.PoissonSampled(inner, 1.0),
+        hs.Composed([(inner, 1)]),
+        hs.FixedSizeSampled(inner, 9, 9, replacement=False),
+    ]
+    alone = hs.Accountant("replace").compose(inner).delta(0.25)
+    for step in [*everybody, hs.RandomAllocation(inner, 1), hs.Dominating(inner)]:
+        assert hs.Accountant("replace").compose(step).delta(0.25) == pytest.approx(alone, rel=1e-9), step
 
 
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)

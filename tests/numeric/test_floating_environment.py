@@ -17,7 +17,7 @@ import environments
 import hockeystick as hs
 from compositions import composed
 from environments import WRONG, environment
-from hockeystick import correlated_noise, federated, isrl, last_iterate, risk, selection, utility
+from hockeystick import federated, last_iterate
 from hockeystick._checks import doors
 
 ROOT = Path(__file__).parents[2]
@@ -185,7 +185,7 @@ def test_bindings_define_through_the_doors():
     assert "reinterpret_cast<void*>(kernel)" not in sources["bind_capsules.cpp"]
 
 
-MODULES = [hs, correlated_noise, federated, isrl, last_iterate, risk, selection, utility]
+MODULES = [hs, *(getattr(hs, name) for name in hs.__all__ if inspect.ismodule(getattr(hs, name)))]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

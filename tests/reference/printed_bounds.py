@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick import audit, correlated_noise, federated, isrl, last_iterate, risk, simulate, utility
+from hockeystick import accounting, audit, correlated_noise, federated, isrl, last_iterate, risk, simulate, utility
 from hockeystick.interop import opacus, pfl, prv, riskcal
 
 METHODS = {
@@ -31,7 +31,7 @@ CLASSES = (
     *(hs.Accountant, hs.PrivacyLossDistribution, hs.GaussianFilter, hs.RenyiFilter, hs.RenyiOdometer),
     *(opacus.HockeyStickAccountant, pfl.PrivacyAccountant, prv.PRVAccountant, simulate.Result),
 )
-MODULES = (hs, audit, correlated_noise, federated, isrl, last_iterate, risk, utility, prv, riskcal)
+MODULES = (hs, accounting, audit, correlated_noise, federated, isrl, last_iterate, risk, utility, prv, riskcal)
 FROM_BELOW = re.compile(
     r"audit\.|(steps|sampling_rate|trade_off|theta_inverse|remaining|bayes_risk|beta_for_dpsgd)$"
 )  # what these return is rounded down

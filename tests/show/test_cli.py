@@ -226,6 +226,27 @@ def test_federated_calibration(ask, run, target):
     assert "one record is replaced, only the last model is seen" in text
 
 
+def test_sampled_clients(ask, run):
+    """Whole clients that are drawn for rounds are what records are that are drawn for steps; who is protected is said."""
+    clients = "--num-clients 100000 --clients-per-round 1000 --delta 1e-6"
+    rounds = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 500)
+    drawn = hs.FixedSizeSampled(hs.Gaussian(1.0), 100_000, 1000, replacement=False)
+    fixed = hs.Accountant("replace").compose(drawn, 500)
+    for made, ledger in (("poisson", rounds), ("fixed", fixed)):
+        line = f"epsilon {clients} --rounds 500 --noise-multiplier 1 --sampling {made}"
+        found = ask(line)
+        assert found["epsilon"] == pytest.approx(ledger.epsilon(1e-6), rel=1e-12)
+        assert (found["unit"], found["adjacency"]) == ("one client with all its records", ledger.adjacency)
+        assert "; one client with all its records is " in run(line).out
+        told = run(f"statement {clients} --rounds 500 --noise-multiplier 1 --sampling {made}").out
+        assert f"ε = {hs.format_upper(ledger.epsilon(1e-6), '.4g')} at δ = 1e-06" in told
+        assert " one client with all its records" in told
+    noise = ask(f"calibrate {clients} --rounds 500 --epsilon 2")
+    assert noise["noise_multiplier"] == hs.dpsgd_noise_multiplier(0.01, 500, 2.0, 1e-6)
+    most = ask(f"calibrate --target rounds {clients} --noise-multiplier 1 --epsilon 2")
+    assert (most["target"], most["rounds"]) == ("rounds", hs.dpsgd_steps(1.0, 0.01, 2.0, 1e-6))
+
+
 NOTHING_MEETS = f"""
 --steps 3 --delta 0 -> no finite noise multiplier meets epsilon = 1 at delta = 0 with steps 3
 --target steps --noise-multiplier 3 --delta 0 -> not even one step meets epsilon = 1 at delta = 0 with noise multiplier 3
@@ -304,6 +325,15 @@ statement --num-records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exac
 {CALIBRATE} --target rounds {options()} -> --rounds: not allowed, since it is the target
 {CALIBRATE} --target rounds {options("rounds")} --num-records 9 -> --num-records: not allowed
 {CALIBRATE} --target rounds {options("rounds")} --drop-last -> --drop-last: not allowed with --target rounds
+{CALIBRATE} --target steps --num-clients 9 --clients-per-round 3 -> --target: must be noise-multiplier or rounds with --clients-per-round
+{CALIBRATE} --num-clients 9 --clients-per-round 3 -> the following arguments are required: --rounds
+{EPSILON} --clients-per-round 3 -> the following arguments are required: --num-clients, --rounds
+{EPSILON} --num-clients 9 --clients-per-round 10 --rounds 1 -> --clients-per-round: must be at most the number of clients (9), not 10
+{EPSILON} --num-clients 9 --clients-per-round 3 --rounds 1 --epochs 2 -> --epochs: not allowed for clients
+{EPSILON} --num-clients 9 --clients-per-round 3 --rounds 1 --sampling shuffled -> --sampling: must be poisson or fixed for clients
+statement --noise-multiplier 1 --delta .1 --steps 3 -> the following arguments are required: --num-records
+statement --dataset-size 9 -> no option --dataset-size; did you mean --num-records?
+{CALIBRATE} --clients_per_round 9 -> no option --clients_per_round; did you mean --clients-per-round?
 plot profile {WORDS} --budget 0 -> argument --budget: not allowed with profile, only with epsilon
 figures --runs 3 -> argument --runs: not allowed without names
 figures 002/2 --runs 3 -> argument --runs: not allowed, since none of these is an experiment
@@ -328,6 +358,7 @@ def test_refused(refused, line, reason):
 OF_A_PLAN = (
     "--num-records 25 --dimension 5 --lipschitz 1 --diameter 4 --smoothness .25 --epsilon 4 --delta 1e-6 --rounds 2"
 )
+OF_CLIENTS = "--num-clients 900 --clients-per-round 30 --rounds 20"
 OF_A_TRAINING = "--noise-multiplier 2 --num-records 1000 --batch-size 60 --steps 34"
 PATHS = f"""
 epsilon --noise-multiplier 2 --delta 1e-6 --steps 40
@@ -346,6 +377,11 @@ statement --noise-multiplier 2 --num-records 1000 --sampling-rate .1 --steps 40 
 {CALIBRATE} --target steps --noise-multiplier 20
 {CALIBRATE} --target steps --noise-multiplier 2 --num-records 1000 --batch-size 60
 {CALIBRATE} --target sampling-rate --noise-multiplier 2 --steps 40
+epsilon {OF_CLIENTS} --noise-multiplier 2 --delta 1e-6
+epsilon {OF_CLIENTS} --noise-multiplier 2 --delta 1e-6 --sampling fixed
+statement {OF_CLIENTS} --noise-multiplier 2 --delta 1e-6
+{CALIBRATE} {OF_CLIENTS}
+{CALIBRATE} --target rounds --num-clients 900 --clients-per-round 30 --noise-multiplier 2
 {CALIBRATE} --target noise-std {options("noise-std")}
 {CALIBRATE} --target rounds {options("rounds")}
 {CALIBRATE} --target local-steps {options("local-steps")}
@@ -363,7 +399,7 @@ OTHER = """
 --noise-multiplier 1.5 --epsilon 3 --delta 1e-4 --steps 17 --sampling-rate .05 --num-records 500 --batch-size 20 --epochs 2
 --sampling shuffled --drop-last --clip-norm 2 --budget 1 --num-clients 50 --rounds 3 --local-steps 3 --learning-rate .3
 --noise-std 2 --format markdown --out new.png --json --trust inter-silo --num-silos 50 --dimension 9 --lipschitz 3
---diameter 3 --smoothness .1 --silos-per-round 3 --strong-convexity .2 --top 1 --simulate 2 --sweep new.toml --runs 3
+--clients-per-round 7 --diameter 3 --smoothness .1 --silos-per-round 3 --strong-convexity .2 --top 1 --simulate 2 --sweep new.toml --runs 3
 --function theta --target rounds --certificate new.json
 """
 VALUES = dict(re.findall(r"(--[\w-]+) ?([^-\s]\S*)?", OTHER))

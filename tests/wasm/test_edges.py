@@ -22,10 +22,10 @@ HERE = Path(__file__).parent
 
 SAID = """HockeystickError: epsilon must be non-negative, not nan
 HockeystickError: epsilon must be non-negative, not nan
-HockeystickError: steps must be an integer in [1, 2^53], not nan
+HockeystickError: steps must be an integer in [0, 2^53], not nan
 HockeystickError: noise_multiplier must be positive and finite, not nan
 HockeystickError: noise_multiplier must be positive and finite, not nan
-HockeystickError: count must be an integer in [1, 2^53], not nan
+HockeystickError: count must be an integer in [0, 2^53], not nan
 TypeError: mechanism must be made by a function of this module, not 3
 HockeystickError: delta must lie in [0, 1), not nan
 false
@@ -86,9 +86,9 @@ def refusals() -> Iterator[tuple[list[Any], Callable[[], Any]]]:
         yield cell, partial(hs.PoissonSampled, gaussian, rate)
     for delta in (-0.1, 1.0, 1.5):
         yield ledger("gaussian", 1, epsilon=delta), partial(hs.Accountant().compose(gaussian).epsilon, delta)
-    for count in (0, -3, -(2**60)):
+    for count in (-1, -3, -(2**60)):
         cell = ledger("gaussian", 1, adjacency="replace", count=count, delta=1.0)
-        yield cell, partial(hs.Composed, [(gaussian, count)])  # an accountant takes 0, too, in Python alone
+        yield cell, partial(hs.Accountant("replace").compose, gaussian, count)
     budget = {"noise_multiplier": 1.0, "num_batches": 10, "epochs": 1, "delta": 1e-5}
     for wrong in ({"noise_multiplier": 0.0}, {"epochs": 0}, {"delta": 1.0}):
         cell = ["shuffledBatchesEpsilon", npm_package.camel(budget | wrong)]

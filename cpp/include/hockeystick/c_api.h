@@ -68,7 +68,7 @@ HS_API hs_status hs_theta_batch(const double* epsilon, const double* r, double* 
 HS_API hs_status hs_log_theta_batch(const double* epsilon, const double* r, double* out, size_t n);
 HS_API hs_status hs_laplace_theta_batch(const double* epsilon, const double* r, double* out, size_t n);
 
-/* DP-SGD: Gaussian noise on Poisson samples, add-or-remove adjacency; steps is a whole number in [1, 2^53]. */
+/* DP-SGD: Gaussian noise on Poisson samples, add-or-remove adjacency; steps is a whole number in [0, 2^53]. */
 HS_API hs_status hs_dpsgd_delta(double noise_multiplier, double sampling_rate, double steps, double epsilon,
                                 hs_bracket* out);
 HS_API hs_status hs_dpsgd_epsilon(double noise_multiplier, double sampling_rate, double steps, double delta,
@@ -169,7 +169,7 @@ HS_API hs_status hs_mechanism_allocated(const hs_mechanism* mechanism, double st
 HS_API hs_status hs_mechanism_random_allocation(double noise_multiplier, double steps, double num_selected,
                                                 hs_mechanism** out);
 
-/* An accountant: mechanisms as in Python, each `count` times, a whole number in [1, 2^53]. */
+/* An accountant: mechanisms as in Python, each `count` times, a whole number in [0, 2^53]. */
 HS_API hs_status hs_accountant_create(int32_t adjacency, hs_accountant** out);
 HS_API void hs_accountant_destroy(hs_accountant* accountant);
 HS_API hs_status hs_accountant_compose(hs_accountant* accountant, const hs_mechanism* mechanism, double count);

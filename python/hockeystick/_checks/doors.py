@@ -16,6 +16,8 @@ from typing import Any
 from hockeystick._checks import hints
 from hockeystick._core import FloatingEnvironment, environment_is_right
 
+TOP = __name__.partition(".")[0]  # the package
+
 
 def door(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that does the same in the right environment, and whose errors call it by this name."""
@@ -75,13 +77,13 @@ def open_room(room: str) -> None:
 
     What users find at the top is named by it.
     """
-    namespace, top = vars(sys.modules[room]), sys.modules[__name__.partition(".")[0]]
-    at_top = set(top.__all__) if room.partition(".")[2] in top._ROOMS else set()
+    namespace, top = vars(sys.modules[room]), sys.modules[TOP]
+    at_top = room.partition(".")[2] in top._ROOMS
+    home = TOP if at_top else room
     for name in namespace["__all__"]:
-        home = top.__name__ if name in at_top else room
         found = namespace[name] = opened(namespace[name], name, home)
-        if isinstance(found, type) and name in at_top:
-            found.__module__ = home
+        if at_top and isinstance(found, type):
+            found.__module__ = TOP
     namespace["__dir__"] = lambda: sorted(namespace["__all__"])
     namespace["__getattr__"] = hints.missing(room, namespace["__dir__"])
 

@@ -44,9 +44,9 @@ class ImplausibleSettingWarning(UserWarning):
     -----
     The settings, and what is probably meant:
 
-    - a sampling rate that is the *integer* 0: ``batch_size // num_records`` for ``batch_size / num_records``;
-    - a noise multiplier below 0.2 with a sampling rate from 0.3 up: the two were swapped;
-    - an epsilon above 100 from `dpsgd_epsilon`, in most cells: no privacy;
+    - in most cells, a sampling rate that is the *integer* 0: ``batch_size // num_records`` for ``batch_size / num_records``;
+    - in most cells, a noise multiplier below 0.2 with a sampling rate from 0.3 up: the two were swapped;
+    - in most cells, an epsilon above 100 from `dpsgd_epsilon`: no privacy;
     - fewer steps than one pass over the data takes (single numbers only): epochs in place of steps;
     - an epsilon in (0, 1e-4] given to `delta`: it is a delta, meant for `epsilon`;
     - a noise multiplier above 50 from `dpsgd_parameters` or `federated_parameters` with ``noise_on="mean"`` on part of the
@@ -97,7 +97,7 @@ def integer_rate(sampling_rate: ArrayLike) -> WarningText:
     given = np.asarray(sampling_rate)
     if given.dtype.kind not in "iu":
         return None
-    return _warning_for("integer_rate", given == 0)
+    return _warning_for_most("integer_rate", given == 0)
 
 
 def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> WarningText:
@@ -106,7 +106,7 @@ def swapped(noise_multiplier: Cells, sampling_rate: Cells) -> WarningText:
     if low is np.False_ or not low.any():
         return None
     cells = low & (sampling_rate >= HIGH_RATE)
-    return _warning_for("swapped", cells, low=LOW_NOISE, high=HIGH_RATE)
+    return _warning_for_most("swapped", cells, low=LOW_NOISE, high=HIGH_RATE)
 
 
 def few_steps(sampling_rate: Cells, steps: Cells) -> WarningText:
@@ -121,14 +121,16 @@ def few_steps(sampling_rate: Cells, steps: Cells) -> WarningText:
 
 
 def no_privacy(epsilon: Cells) -> WarningText:
-    """Return a warning of an epsilon that is finite and says nothing; of a grid, only where that is so in most cells."""
+    """Return a warning of an epsilon that is finite and says nothing."""
     large = _cells(epsilon) > NO_PRIVACY
     if large is np.False_ or not large.any():
         return None
-    cells = large & np.isfinite(epsilon)
-    if 2 * np.count_nonzero(cells) <= np.size(cells):
-        return None
-    return _warning_for("no_privacy", cells, most=f"{NO_PRIVACY:g}")
+    return _warning_for_most("no_privacy", large & np.isfinite(epsilon), most=f"{NO_PRIVACY:g}")
+
+
+def _warning_for_most(name: str, cells: Any, **limits: object) -> WarningText:
+    """Return a warning where it is so in most cells: a grid may have a corner that nobody means."""
+    return _warning_for(name, cells, **limits) if 2 * np.count_nonzero(cells) > np.size(cells) else None
 
 
 def epsilon_like_delta(epsilon: ArrayLike) -> WarningText:

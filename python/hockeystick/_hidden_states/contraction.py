@@ -59,9 +59,9 @@ def contraction_sum(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.contraction_sum([0.5, 0.25], [0.1, 0.5]))
+    >>> print(hs.last_iterate.contraction_sum([0.5, 0.25], [0.1, 0.5]))
     0.5
-    >>> print(hs.contraction_sum(0.5, 0.5, rounds=10**9))
+    >>> print(hs.last_iterate.contraction_sum(0.5, 0.5, rounds=10**9))
     1.0
     """
     grid = Checks(num_threads, on_error)
@@ -169,9 +169,9 @@ def shifted_interpolation(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.shifted_interpolation([1.0, 1.0], [1.0, 0.0]).value)
+    >>> print(hs.last_iterate.shifted_interpolation([1.0, 1.0], [1.0, 0.0]).value)
     0.5
-    >>> bounded = hs.shifted_interpolation(1.0, 0.1, rounds=10**9, diameter=1.0)
+    >>> bounded = hs.last_iterate.shifted_interpolation(1.0, 0.1, rounds=10**9, diameter=1.0)
     >>> print(f"{bounded.value:.4f} from round {bounded.start}")
     0.4000 from round 999999990
     """

@@ -68,7 +68,7 @@ def contraction_coefficient(
     --------
     >>> import hockeystick as hs
     >>> flip = [[0.75, 0.25], [0.25, 0.75]]
-    >>> print(*(hs.format_upper(eta, ".3f") for eta in hs.contraction_coefficient(flip, [0.0, 0.5, 2.0])))
+    >>> print(*(hs.format_upper(eta, ".3f") for eta in hs.last_iterate.contraction_coefficient(flip, [0.0, 0.5, 2.0])))
     0.501 0.338 0.000
     """
     grid = NumpyChecks(num_threads, on_error)
@@ -125,7 +125,7 @@ def nonlinear_contraction(
     --------
     >>> import hockeystick as hs
     >>> flip = [[0.75, 0.25], [0.25, 0.75]]
-    >>> after, coefficient = hs.nonlinear_contraction(flip, 0.1, 0.25), hs.contraction_coefficient(flip, 0.1)
+    >>> after, coefficient = hs.last_iterate.nonlinear_contraction(flip, 0.1, 0.25), hs.last_iterate.contraction_coefficient(flip, 0.1)
     >>> print(hs.format_upper(after, ".4f"), "and by the coefficient", hs.format_upper(0.25 * coefficient, ".4f"))
     0.0988 and by the coefficient 0.1185
     """

@@ -20,11 +20,13 @@ from hockeystick.accounting.group_accountant import group_accountant, group_epsi
 from hockeystick.accounting.pld import PrivacyLossDistribution
 from hockeystick.accounting.shuffled_batches import shuffled_batches_delta_bracket, shuffled_batches_epsilon_bracket
 from hockeystick.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
+from hockeystick.mechanisms.premises import Premises
 
 __all__ = [
     "Accountant",
     "Bracket",
     "Explanation",
+    "Premises",
     "PrivacyLossDistribution",
     "calibrate",
     "dpsgd_certificate",

@@ -141,7 +141,7 @@ class Accountant(Steps):
         TypeError
             If an argument is of the wrong type.
         """
-        count = self._checked(mechanism, count, 0)
+        count = self._checked(mechanism, count)
         if count:
             self._change(Record.plus, mechanism, count)
         return self
@@ -149,7 +149,9 @@ class Accountant(Steps):
     def _compose_together(self, steps: Sequence[tuple[Mechanism, int]]) -> None:
         """Add all the steps, or none of them if one is refused."""
         steps = [(mechanism, self._checked(mechanism, count)) for mechanism, count in steps]
-        self._change(lambda record: reduce(lambda longer, step: longer.plus(*step), steps, record))
+        self._change(
+            lambda record: reduce(lambda longer, step: longer.plus(*step) if step[1] else longer, steps, record)
+        )
 
     def _composition(self) -> Composition:
         """Return the present ledger as the core holds it. A query asks one composition alone, and so sees one ledger."""
@@ -197,7 +199,7 @@ class Accountant(Steps):
     def _checked_item(self, what: Mechanism | Block, count: int) -> Any:
         if isinstance(what, tuple):
             return tuple(self._checked_item(*item) for item in what), count_scalar("count", count)
-        return what, self._checked(what, count)
+        return what, self._checked(what, count, 1)
 
     @overload
     def delta(self, epsilon: float) -> float: ...
@@ -558,7 +560,7 @@ class Accountant(Steps):
         mechanism : Mechanism
             What each step would release.
         count : int
-            How many equal steps, in [1, 2^53].
+            How many equal steps, in [0, 2^53].
         epsilon : float
             Budget, non-negative; infinity is legal.
         delta : float

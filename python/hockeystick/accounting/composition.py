@@ -95,6 +95,8 @@ class Composition:
 
     def plus(self, mechanism: Mechanism, count: int) -> Composition:
         """Return the composition with steps more, or raise ValueError if they are too many."""
+        if not count:
+            return self
         total = count_scalar("count", self.ledger.get(mechanism, 0) + count)
         return Composition({**self.ledger, mechanism: total}, self.adjacency, self.engine)
 

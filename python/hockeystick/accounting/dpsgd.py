@@ -283,8 +283,8 @@ def dpsgd_steps(
 
     Returns
     -------
-    ndarray or int
-        Number of steps, of the broadcast shape, float64 in arrays and where it is infinite: the largest, to the width of the engine's brackets, for which `dpsgd_delta` is at most
+    ndarray, int or float
+        Number of steps, of the broadcast shape; an int for numbers, float64 in arrays and where it is infinite: the largest, to the width of the engine's brackets, for which `dpsgd_delta` is at most
         `delta` and `dpsgd_epsilon` at most `epsilon`. 0 if not even one step fits, infinity where there is no limit, otherwise at most 2^53 - 1.
 
     Raises

@@ -93,7 +93,7 @@ def dpsgd_steps(
     *,
     num_threads: int | None = None,
     on_error: OnError = "raise",
-) -> float: ...
+) -> int | float: ...  # float where it is infinite
 @overload
 def dpsgd_steps(
     noise_multiplier: ArrayLike,

@@ -125,7 +125,7 @@ def exact_epsilon(of_one: Composition, group_size: int, delta: float) -> float:
 
 
 def chained_epsilon(of_one: Composition, group_size: int, delta: float) -> float:
-    """Return the epsilon of group privacy, as `hockeystick.group_epsilon` says; infinity if no power of two up to 1024 is enough for one record."""
+    """Return the epsilon of group privacy, as `hockeystick.accounting.group_epsilon` says; infinity if no power of two up to 1024 is enough for one record."""
     if delta == 0.0:
         return group_size * of_one.upper_epsilon(0.0) * UP
 

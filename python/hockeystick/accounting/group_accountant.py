@@ -44,7 +44,7 @@ def group_accountant(accountant: Accountant, group_size: int) -> Accountant:
     --------
     >>> import hockeystick as hs
     >>> training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(4.0), 0.01), 1000)
-    >>> for accountant in (training, hs.group_accountant(training, 3)):
+    >>> for accountant in (training, hs.accounting.group_accountant(training, 3)):
     ...     print(hs.format_upper(accountant.epsilon(1e-6), ".3f"))
     0.320
     1.038
@@ -97,7 +97,7 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
     >>> import hockeystick as hs
     >>> training = hs.Accountant("replace").compose(hs.FixedSizeSampled(hs.Gaussian(2.0), 10_000, 100, replacement=False), 100)
     >>> for k in (1, 3):
-    ...     print(hs.format_upper(hs.group_epsilon(training, k, 1e-6), ".2f"))
+    ...     print(hs.format_upper(hs.accounting.group_epsilon(training, k, 1e-6), ".2f"))
     1.00
     4.08
     """

@@ -32,7 +32,7 @@ class PrivacyLossDistribution:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.PrivacyLossDistribution.from_mechanism(hs.PoissonSampled(hs.Gaussian(1.0), 0.01))
+    >>> step = hs.accounting.PrivacyLossDistribution.from_mechanism(hs.PoissonSampled(hs.Gaussian(1.0), 0.01))
     >>> print(f"{step.self_compose(1000).epsilon_bracket(1e-5).upper:.2f}")
     1.83
     """
@@ -142,20 +142,20 @@ class PrivacyLossDistribution:
         Parameters
         ----------
         count : int
-            At least 1.
+            At least 0.
 
         Returns
         -------
         PrivacyLossDistribution
-            The composition.
+            The composition; of no copy, one that leaks nothing.
 
         Raises
         ------
         ValueError
-            If count, or a total, is not in [1, 2^53].
+            If count, or a total, is not in [0, 2^53].
         """
-        count = count_scalar("count", count)
-        ledger = {m: count_scalar("count", n * count) for m, n in self._ledger.items()}
+        count = count_scalar("count", count, 0)
+        ledger = {m: count_scalar("count", n * count) for m, n in self._ledger.items() if count}
         return PrivacyLossDistribution(ledger, self._interval, self._adjacency)
 
     def delta_bracket(self, epsilon: float) -> Bracket:

@@ -53,7 +53,7 @@ def shuffled_batches_delta_bracket(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> bracket = hs.shuffled_batches_delta_bracket(1.0, noise_multiplier=1.0, num_batches=1000)
+    >>> bracket = hs.accounting.shuffled_batches_delta_bracket(1.0, noise_multiplier=1.0, num_batches=1000)
     >>> print(hs.format_lower(bracket.lower, ".1e"), hs.format_upper(bracket.upper, ".1e"))
     1.0e-03 1.3e-01
     """
@@ -90,7 +90,7 @@ def shuffled_batches_epsilon_bracket(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> bracket = hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.0, num_batches=1000)
+    >>> bracket = hs.accounting.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.0, num_batches=1000)
     >>> print(hs.format_lower(bracket.lower, ".2f"), hs.format_upper(bracket.upper, ".2f"))
     2.88 4.38
     """

@@ -161,8 +161,9 @@ def again(of_all: Composition, delta: float) -> tuple[str, ...]:
     steps = "".join(f".compose({mechanism!r}, {count})" for mechanism, count in of_all.ledger.items())
     made = f"Accountant({of_all.adjacency!r})"
     chooses = any(hasattr(selection, type(part).__name__) for step in of_all.ledger for part in step._within())
-    names = ["from hockeystick.selection import *"] if chooses else []
-    return ("from hockeystick import *", *names, f"print({made}{steps}.statement({delta!r}))")
+    rooms = ["mechanisms", *["selection"] * chooses]
+    names = [f"from hockeystick.{room} import *" for room in rooms]
+    return ("from hockeystick import Accountant", *names, f"print({made}{steps}.statement({delta!r}))")
 
 
 def _entry(known: Guaranteed, delta: float, unit: str, parts: tuple[Part, ...]) -> dict[str, Any]:

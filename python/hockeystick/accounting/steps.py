@@ -251,7 +251,7 @@ class Steps(ThreadSafe[Record]):
         """Return how often each mechanism was composed."""
         return self._state.totals()
 
-    def _checked(self, mechanism: Mechanism, count: int, least: int = 1) -> int:
+    def _checked(self, mechanism: Mechanism, count: int, least: int = 0) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
         known = isinstance(mechanism, Mechanism) and self._state.count_of(mechanism)
         for release in () if known else require_known(mechanism, self._adjacency):  # compose raises, not a later query

@@ -72,7 +72,7 @@ def zcdp_delta(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.format_upper(hs.zcdp_delta(0.5, 4.0), ".2e"), hs.format_upper(hs.gdp_delta(1.0, 4.0), ".2e"))
+    >>> print(hs.format_upper(hs.accounting.zcdp_delta(0.5, 4.0), ".2e"), hs.format_upper(hs.gdp_delta(1.0, 4.0), ".2e"))
     1.96e-04 4.72e-05
     """
     grid = Checks(num_threads, on_error)
@@ -120,7 +120,7 @@ def zcdp_epsilon(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.format_upper(hs.zcdp_epsilon(0.5, 1e-5), ".2f"), hs.format_upper(hs.gdp_epsilon(1.0, 1e-5), ".2f"))
+    >>> print(hs.format_upper(hs.accounting.zcdp_epsilon(0.5, 1e-5), ".2f"), hs.format_upper(hs.gdp_epsilon(1.0, 1e-5), ".2f"))
     4.73 4.38
     """
     grid = Checks(num_threads, on_error)
@@ -156,7 +156,7 @@ def zcdp_rho(accountant: Accountant) -> float:
     --------
     >>> import hockeystick as hs
     >>> composed = hs.Accountant().compose(hs.Gaussian(5.0), 100).compose(hs.Laplace(2.0))
-    >>> print(hs.format_upper(hs.zcdp_rho(composed), ".3f"))
+    >>> print(hs.format_upper(hs.accounting.zcdp_rho(composed), ".3f"))
     2.126
     """
     require_accountant("accountant", accountant)

@@ -385,10 +385,10 @@ class ClientLedgers:
     --------
     >>> import hockeystick as hs
     >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
-    >>> with hs.ClientLedgers(":memory:", epsilon=2.0, delta=1e-6) as ledgers:
+    >>> with hs.budgets.ClientLedgers(":memory:", epsilon=2.0, delta=1e-6) as ledgers:
     ...     ledgers.enrol(range(10_000))
     ...     for number in range(1, 101):
-    ...         drawn = hs.draw_participants(step, range(10_000))
+    ...         drawn = hs.training.draw_participants(step, range(10_000))
     ...         ledgers.charge(number, step, participants=drawn)  # then run the round
     ...     ledgers.would_exceed(step), ledgers.remaining(step, 17), ledgers.num_ledgers
     (False, 774, 1)
@@ -490,7 +490,7 @@ class ClientLedgers:
         mechanism : Mechanism
             What each step will release.
         count : int
-            How many equal steps, in [1, 2^53]; 1 where participants are given.
+            How many equal steps, in [0, 2^53], of which 0 charge nothing; 1 where participants are given.
         clients : iterable of int or str, optional
             Who is charged; all by default. Where a mechanism samples clients in secret, everyone who could have been drawn, drawn
             or not; where it is known who takes part, those who do, for the mechanism without sampling.
@@ -530,7 +530,8 @@ class ClientLedgers:
             msg = f"{what}, such as {shown(some)}; nothing was charged"
             raise BudgetExceededError(msg)
         self._journal.require_unchanged()
-        self._write(entry)
+        if count:
+            self._write(entry)
 
     @synchronized
     def __len__(self) -> int:
@@ -564,7 +565,7 @@ class ClientLedgers:
         mechanism : Mechanism
             What each step would release.
         count : int
-            How many equal steps, in [1, 2^53].
+            How many equal steps, in [0, 2^53].
         clients : iterable of int or str, optional
             Who would be charged; all by default.
 
@@ -593,7 +594,7 @@ class ClientLedgers:
         mechanism : Mechanism
             What each step would release.
         count : int
-            How many equal steps, in [1, 2^53].
+            How many equal steps, in [0, 2^53].
 
         Returns
         -------

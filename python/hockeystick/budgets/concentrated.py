@@ -90,9 +90,9 @@ class ZeroConcentratedFilter(Filter):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> budget = hs.ZeroConcentratedFilter(0.1, delta=1e-8)
+    >>> budget = hs.budgets.ZeroConcentratedFilter(0.1, delta=1e-8)
     >>> step = hs.Gaussian(20.0)
-    >>> budget.spend(step, 20).spend(hs.ExponentialMechanism(0.2), 4).spend(hs.ApproximateDP(0.1, 1e-9)).remaining(step)
+    >>> budget.spend(step, 20).spend(hs.mechanisms.ExponentialMechanism(0.2), 4).spend(hs.ApproximateDP(0.1, 1e-9)).remaining(step)
     40
     >>> print(hs.format_upper(budget.epsilon(1e-6), ".3f"))
     2.143
@@ -148,7 +148,7 @@ class ZeroConcentratedFilter(Filter):
         Examples
         --------
         >>> import hockeystick as hs
-        >>> hs.ZeroConcentratedFilter.of_epsilon(1.0, 1e-6).remaining(hs.Gaussian(50.0))
+        >>> hs.budgets.ZeroConcentratedFilter.of_epsilon(1.0, 1e-6).remaining(hs.Gaussian(50.0))
         121
         """
         epsilon, delta = positive_scalar("epsilon", epsilon), scalar("delta", delta, *OPEN_PROBABILITY)
@@ -244,7 +244,7 @@ class ZeroConcentratedOdometer(Odometer):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> odometer = hs.ZeroConcentratedOdometer(delta=1e-5, rho=0.1)
+    >>> odometer = hs.budgets.ZeroConcentratedOdometer(delta=1e-5, rho=0.1)
     >>> for _ in range(3):
     ...     print(hs.format_upper(odometer.spend(hs.Gaussian(20.0), 40).epsilon, ".2f"))
     1.68

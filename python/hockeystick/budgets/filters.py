@@ -66,7 +66,7 @@ class GaussianFilter(Filter):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> budget = hs.GaussianFilter(epsilon=2.0, delta=1e-5)
+    >>> budget = hs.budgets.GaussianFilter(epsilon=2.0, delta=1e-5)
     >>> noise = 8.0
     >>> while not budget.would_exceed(hs.Gaussian(noise)):
     ...     _ = budget.spend(hs.Gaussian(noise))
@@ -160,7 +160,7 @@ class RenyiFilter(Filter):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> budget = hs.RenyiFilter(order=8, epsilon=2.0, delta=1e-5)
+    >>> budget = hs.budgets.RenyiFilter(order=8, epsilon=2.0, delta=1e-5)
     >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
     >>> budget.spend(step, 100).remaining(step)
     779

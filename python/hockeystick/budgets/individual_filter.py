@@ -110,7 +110,7 @@ class IndividualFilter(ThreadSafe[Spent]):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> budget = hs.IndividualFilter(hs.GaussianFilter(1.0), num_records=3)
+    >>> budget = hs.budgets.IndividualFilter(hs.budgets.GaussianFilter(1.0), num_records=3)
     >>> for _ in range(5):
     ...     admitted = budget.admit([1.0, 0.5, 0.0], noise_std=2.0)
     ...     print(admitted)  # then release the sum over them, with this noise

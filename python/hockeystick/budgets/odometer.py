@@ -67,7 +67,7 @@ class RenyiOdometer(Odometer):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> odometer = hs.RenyiOdometer(delta=1e-5)
+    >>> odometer = hs.budgets.RenyiOdometer(delta=1e-5)
     >>> step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
     >>> for _ in range(3):
     ...     print(hs.format_upper(odometer.spend(step, 100).epsilon, ".2f"))  # release here, and choose the next step

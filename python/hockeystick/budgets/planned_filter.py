@@ -67,7 +67,7 @@ class PlannedFilter(Filter):
     --------
     >>> import hockeystick as hs
     >>> coarse, fine = hs.PoissonSampled(hs.Gaussian(2.0), 0.01), hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
-    >>> budget = hs.PlannedFilter(hs.Accountant().compose(coarse, 1000).compose(fine, 500))
+    >>> budget = hs.budgets.PlannedFilter(hs.Accountant().compose(coarse, 1000).compose(fine, 500))
     >>> budget.spend(coarse, 10).spend(fine).spend(coarse, 5).remaining(fine)
     499
     >>> print(hs.format_upper(budget.epsilon(1e-6), ".3f"))

@@ -69,7 +69,7 @@ class Spending(Steps):
         mechanism : Mechanism
             What each step will release.
         count : int
-            How many equal steps, in [1, 2^53].
+            How many equal steps, in [0, 2^53].
 
         Returns
         -------
@@ -84,7 +84,8 @@ class Spending(Steps):
             If an argument is outside its domain, or this filter or odometer does not hold for the mechanism.
         """
         count = self._checked(mechanism, count)
-        self._change(self._paid, mechanism, count)  # a filter compares and pays in one step
+        if count:
+            self._change(self._paid, mechanism, count)  # a filter compares and pays in one step
         return self
 
     def state_dict(self) -> dict[str, Any]:
@@ -133,9 +134,9 @@ class Spending(Steps):
 
     def _load(self, mechanism: Mechanism, count: int) -> None:
         """Spend what a state says was spent."""
-        self.spend(mechanism, count)
+        self.spend(mechanism, self._checked(mechanism, count, 1))
 
-    def _checked(self, mechanism: Mechanism, count: int, least: int = 1) -> int:
+    def _checked(self, mechanism: Mechanism, count: int, least: int = 0) -> int:
         count = super()._checked(mechanism, count, least)
         self._cost(mechanism)  # refuses here rather than at a later call
         return count
@@ -175,7 +176,7 @@ class Filter(Spending):
         mechanism : Mechanism
             What each step would release; it may have been chosen from what earlier steps released.
         count : int
-            How many equal steps, in [1, 2^53].
+            How many equal steps, in [0, 2^53].
 
         Returns
         -------
@@ -234,7 +235,7 @@ class Filter(Spending):
         return self._epsilon(scalar("delta", delta, *DELTA))
 
     def _load(self, mechanism: Mechanism, count: int) -> None:
-        if self.would_exceed(mechanism, count):
+        if self.would_exceed(mechanism, self._checked(mechanism, count, 1)):
             msg = f"the steps of state must fit its budget, not {count} x {shown(mechanism)} after {shown(self)}"
             raise ValueError(msg)
         self.spend(mechanism, count)
@@ -301,7 +302,7 @@ class Odometer(Spending):
         mechanism : Mechanism
             What each step would release; it may have been chosen from what earlier steps released.
         count : int
-            How many equal steps, in [1, 2^53].
+            How many equal steps, in [0, 2^53].
         epsilon : float
             Non-negative; infinity is legal.
 
@@ -316,7 +317,8 @@ class Odometer(Spending):
             If an argument is outside its domain, or this odometer has no bound for the mechanism.
         """
         count, ledger = self._checked(mechanism, count), self._counts()
-        ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
+        if count:
+            ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)
         return self._epsilon(ledger) > scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
 
     def _epsilon(self, ledger: Mapping[Mechanism, int]) -> float:

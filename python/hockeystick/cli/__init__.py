@@ -53,8 +53,13 @@ FEDERATED = (
     "with one of the targets noise-std, rounds and local-steps: clients clip each local gradient to C and add noise to the model that "
     "they upload; steps of constant size, only the last model is seen, one record of one client is replaced. Nothing need be convex."
 )
+CLIENTS = (
+    "in place of records: clients are drawn by --sampling poisson or fixed, each sends an update that is clipped as a whole, and the sum gets "
+    "noise of S times that norm. One client with all its records is protected against who sees all models; the server is trusted."
+)
 GROUPS = {
     "training": ("the training in your words", None),
+    "clients": ("federated training, whole clients", CLIENTS),
     "federated": ("federated averaging", FEDERATED),
     "tls": ("TLS of the cluster", "all three, each the path of a PEM file"),
 }
@@ -129,6 +134,7 @@ COMMANDS = {
         (
             "calibrate --num-records 60000 --batch-size 256 --epochs 15 --epsilon 1 --delta 1e-5",
             "calibrate --target steps --num-records 60000 --batch-size 256 --noise-multiplier 1.1 --epsilon 2 --delta 1e-5",
+            "calibrate --num-clients 100000 --clients-per-round 1000 --rounds 500 --epsilon 2 --delta 1e-6",
             "calibrate --target rounds --num-clients 1000 --local-steps 5 --clip-norm 1 --learning-rate 0.1 --noise-std 1 --epsilon 2 --delta 1e-5",
         ),
         budget.calibrate,

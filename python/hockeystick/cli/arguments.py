@@ -91,6 +91,13 @@ def option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def require(chosen: argparse.Namespace, names: Iterable[str]) -> None:
+    """Refuse options that are not given."""
+    missing = [option(name) for name in names if getattr(chosen, name) is None]
+    if missing:
+        chosen.refuse(f"the following arguments are required: {', '.join(missing)}")
+
+
 def refuse(chosen: argparse.Namespace, names: Iterable[str], why: str) -> None:
     """Refuse options that are given: what was chosen does not use them."""
     for name in names:

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import sys
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -49,12 +50,12 @@ def query(chosen: argparse.Namespace) -> None:
     _warn(chosen, value if asked == "epsilon" else bracket.upper, last)
     if chosen.json:
         more = {} if len(found) == 1 else {"by_sampling": {each: _finite(found[each].upper) for each in found}}
-        answer = {asked: _finite(bracket.upper), given: value} | more | _proof(bracket, samplings.kind(chosen))
-        _write_json(chosen, answer | written, ("noise_multiplier", "steps", given, *WORDS))
+        answer = {asked: _finite(bracket.upper), given: value} | more | _proof(chosen, bracket, samplings.kind(chosen))
+        _write_json(chosen, answer | written, ("noise_multiplier", "steps", given, *WORDS, *samplings.OF_CLIENTS))
         return
     sys.stdout.write(
         f"{asked} = {format_upper(bracket.upper, DIGITS)} at {given} = {_shortest(value)} for {_described(chosen, name)}: "
-        f"a certified upper bound; {samplings.MEANT_OF[name]}\n"
+        f"a certified upper bound; {samplings.meant(chosen, name)}\n"
     )
     if len(found) > 1:
         ends = ", ".join(f"{each} {format_upper(found[each].upper, DIGITS)}" for each in found)
@@ -65,7 +66,16 @@ def statement(chosen: argparse.Namespace) -> None:
     """Write a privacy statement."""
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
-    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records))
+    arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records or chosen.num_clients))
+    if any(getattr(chosen, name) is not None for name in samplings.OF_CLIENTS):
+        arguments.refuse(chosen, ["clip_norm", "certificate"], "not allowed for clients")
+        samplings.settle(chosen)
+        with warnings.catch_warnings():  # said above, in one line
+            warnings.simplefilter("ignore", setting_warnings.ImplausibleSettingWarning)
+            text = samplings.federation(chosen).accountant().statement(chosen.delta, format=chosen.format)
+        sys.stdout.write(text + "\n")
+        return
+    arguments.require(chosen, ("num_records",))
     names = ("steps", "noise_multiplier", "clip_norm", "delta", "format", "certificate", *WORDS)
     settings = {name: getattr(chosen, name) for name in names}
     sys.stdout.write(privacy_statement(sampling=chosen.sampling or "poisson", **settings) + "\n")
@@ -74,6 +84,17 @@ def statement(chosen: argparse.Namespace) -> None:
 def calibrate(chosen: argparse.Namespace) -> int:
     """Write the noise, or what else is asked for, that a budget allows."""
     target = chosen.target.replace("-", "_")
+    if chosen.clients_per_round is not None:
+        if target not in ("noise_multiplier", "rounds"):
+            chosen.refuse(
+                f"argument --target: must be noise-multiplier or rounds with --clients-per-round, not {chosen.target}"
+            )
+        if chosen.sampling == "fixed":
+            chosen.refuse(
+                "argument --sampling: must be poisson to calibrate; try settings with hockeystick epsilon --sampling fixed"
+            )
+        arguments.refuse(chosen, [target], "not allowed, since it is the target")
+        return _calibrate_dpsgd(chosen, "steps" if target == "rounds" else target)
     return (_calibrate_federated if target in FEDERATED_TARGETS else _calibrate_dpsgd)(chosen, target)
 
 
@@ -87,12 +108,18 @@ def _calibrate_dpsgd(chosen: argparse.Namespace, target: str) -> int:
     if chosen.json:
         value = int(found) if target == "steps" and math.isfinite(found) else found
         kind = "poisson" if target == "sampling_rate" else samplings.kind(chosen)
-        answer = {"target": target, target: _finite(value), "epsilon": bracket.upper, "delta": chosen.delta}
-        inputs = (name for name in ("epsilon", "delta", *TARGETS, *WORDS) if name != target)
-        _write_json(chosen, answer | _proof(bracket, kind) | written, inputs)
+        name = _name(chosen, target)
+        answer = {"target": name, name: _finite(value), "epsilon": bracket.upper, "delta": chosen.delta}
+        inputs = (name for name in ("epsilon", "delta", *TARGETS, *WORDS, *samplings.OF_CLIENTS) if name != target)
+        _write_json(chosen, answer | _proof(chosen, bracket, kind) | written, inputs)
     else:
         _write_calibrated(chosen, target, found, bracket)
     return 0
+
+
+def _name(chosen: argparse.Namespace, target: str) -> str:
+    """Return what the person calls a target: steps of clients are rounds."""
+    return "rounds" if target == "steps" and chosen.clients_per_round is not None else target
 
 
 def _settle_but(chosen: argparse.Namespace, target: str) -> None:
@@ -102,20 +129,16 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
             f"argument --sampling: must be poisson, or shuffled for the noise multiplier, not {chosen.sampling}; "
             f"try settings with hockeystick epsilon --sampling {chosen.sampling}"
         )
-    arguments.refuse(chosen, FEDERATED, f"not allowed with --target {chosen.target}, which is of DP-SGD")
+    others = [name for name in FEDERATED if chosen.clients_per_round is None or name not in samplings.OF_CLIENTS]
+    arguments.refuse(chosen, others, f"not allowed with --target {chosen.target}, which is of DP-SGD")
     clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "num_records", "batch_size", "epochs")}
     arguments.refuse(chosen, clash.get(target, (target,)), "not allowed, since it is the target")
     if target == "sampling_rate":
         chosen.sampling = None  # a rate is that of Poisson samples
     samplings.settle(chosen, needs_steps=False)
-    _require(chosen, [name for name in TARGETS if name not in (target, "sampling_rate")])
-
-
-def _require(chosen: argparse.Namespace, names: Iterable[str]) -> None:
-    """Refuse options that are not given."""
-    missing = [arguments.option(name) for name in names if getattr(chosen, name) is None]
-    if missing:
-        chosen.refuse(f"the following arguments are required: {', '.join(missing)}")
+    if chosen.clients_per_round is not None and target != "steps":
+        arguments.require(chosen, ["rounds"])
+    arguments.require(chosen, [name for name in TARGETS if name not in (target, "sampling_rate")])
 
 
 def _solve(chosen: argparse.Namespace, target: str) -> float:
@@ -136,7 +159,10 @@ def _nothing_meets(chosen: argparse.Namespace, target: str) -> int:
     """Say why there is no answer."""
     what, instead = {
         "noise_multiplier": ("no finite noise multiplier meets", "with delta above 0 some noise does"),
-        "steps": ("not even one step meets", "allow a larger epsilon or more noise"),
+        "steps": (
+            f"not even one {'round' if chosen.clients_per_round else 'step'} meets",
+            "allow a larger epsilon or more noise",
+        ),
         "sampling_rate": ("no sampling rate above 0 meets", "allow a larger epsilon, more noise or fewer steps"),
     }[target]
     known = {name: getattr(chosen, name) for name in TARGETS if name != target}
@@ -161,8 +187,8 @@ def _write_calibrated(chosen: argparse.Namespace, target: str, found: float, bra
     limit = " (no limit)" if found in (0.0, math.inf) else ""
     kind = samplings.kind(shown)
     sys.stdout.write(
-        f"{target.replace('_', ' ')} = {safe}{limit}: epsilon = {format_upper(bracket.upper, DIGITS)} at "
-        f"delta = {_shortest(chosen.delta)} for {_described(shown, kind)}: a certified upper bound; {samplings.MEANT_OF[kind]}\n"
+        f"{_name(chosen, target).replace('_', ' ')} = {safe}{limit}: epsilon = {format_upper(bracket.upper, DIGITS)} at "
+        f"delta = {_shortest(chosen.delta)} for {_described(shown, kind)}: a certified upper bound; {samplings.meant(chosen, kind)}\n"
     )
 
 
@@ -174,7 +200,7 @@ def _warn(chosen: argparse.Namespace, delta: float, last: str | None) -> None:
         setting_warnings.integer_rate(0) if rate == 0 else None,  # a shell divides integers
         setting_warnings.swapped(noise, 1.0 if rate is None else rate) if noise else None,
         setting_warnings.few_steps(rate, steps) if rate and steps else None,
-        setting_warnings.large_delta(delta, chosen.num_records),
+        setting_warnings.large_delta(delta, chosen.num_records or getattr(chosen, "num_clients", None)),
         last,
     )
 
@@ -199,13 +225,15 @@ def _described(chosen: argparse.Namespace, kind: str) -> str:
         return f"{passes} pass{'es' if passes > 1 else ''} over shuffled batches {noise}"
     releases = f"{chosen.steps} Gaussian release{'' if chosen.steps == 1 else 's'} {noise}"
     if kind == "fixed":
-        return f"{releases} on batches of exactly {chosen.batch_size} of {chosen.num_records} records"
+        drawn, of = chosen.batch_size or chosen.clients_per_round, chosen.num_records or chosen.num_clients
+        return f"{releases} on batches of exactly {drawn} of {of} {'records' if chosen.num_records else 'clients'}"
     return releases + (f" on Poisson samples of rate {_shortest(chosen.sampling_rate)}" if kind == "poisson" else "")
 
 
-def _proof(bracket: Bracket, kind: str) -> dict[str, Any]:
+def _proof(chosen: argparse.Namespace, bracket: Bracket, kind: str) -> dict[str, Any]:
     """Return what JSON says of how a bound was found, and of whom it holds for."""
-    return {
+    whole = {} if chosen.clients_per_round is None else {"unit": samplings.CLIENT}
+    return whole | {
         "bracket": {"lower": _finite(bracket.lower), "upper": _finite(bracket.upper)},
         "method": bracket.method,
         "status": bracket.status,
@@ -236,7 +264,7 @@ def _listed(settings: dict[str, float]) -> str:
 def _calibrate_federated(chosen: argparse.Namespace, target: str) -> int:
     """Find the target, and write it with the epsilon that it spends."""
     given = [name for name in FEDERATED if name != target]
-    _require(chosen, given)
+    arguments.require(chosen, given)
     arguments.refuse(chosen, [target], "not allowed, since it is the target")
     others = ("noise_multiplier", "steps", "sampling", "certificate", *WORDS)
     arguments.refuse(chosen, others, f"not allowed with --target {chosen.target}")

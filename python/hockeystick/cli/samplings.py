@@ -11,6 +11,7 @@ from hockeystick.training.dpsgd_setup import KNOWN, Batches, rate_of, steps_of
 if TYPE_CHECKING:
     from hockeystick.accounting.accountant import Accountant
     from hockeystick.accounting.brackets import Bracket
+    from hockeystick.training.federated_setup import FederatedParameters
 
 MEANT = "one record is added or removed"
 MEANT_OF = {
@@ -19,10 +20,15 @@ MEANT_OF = {
     "shuffled": "one record is taken out, its place staying empty",
     "fixed": "one record is replaced",
 }
+CLIENT = "one client with all its records"
+OF_CLIENTS = ("num_clients", "clients_per_round", "rounds")
 
 
 def settle(chosen: argparse.Namespace, *, needs_steps: bool = True) -> None:
     """Refuse what contradicts itself, and set the rate and the steps that records, batches and epochs give."""
+    if any(getattr(chosen, name, None) is not None for name in OF_CLIENTS):
+        _settle_clients(chosen, needs_steps)
+        return
     _agree(chosen)
     if chosen.num_records is not None:
         if chosen.batch_size > chosen.num_records:
@@ -34,6 +40,44 @@ def settle(chosen: argparse.Namespace, *, needs_steps: bool = True) -> None:
         chosen.sampling = chosen.sampling or "poisson"
     if needs_steps and chosen.steps is None:
         chosen.refuse("the following arguments are required: --steps, or --epochs with --num-records and --batch-size")
+
+
+def _settle_clients(chosen: argparse.Namespace, needs_rounds: bool) -> None:
+    """Do the same for clients that are drawn for every round: what a step is for records, a round is for whole clients."""
+    arguments.refuse(
+        chosen,
+        ("num_records", "batch_size", "epochs", "steps", "sampling_rate", "drop_last"),
+        "not allowed for clients",
+    )
+    arguments.require(chosen, OF_CLIENTS if needs_rounds else OF_CLIENTS[:2])
+    if chosen.clients_per_round > chosen.num_clients:
+        most = f"at most the number of clients ({chosen.num_clients})"
+        chosen.refuse(f"argument --clients-per-round: must be {most}, not {chosen.clients_per_round}")
+    chosen.sampling = chosen.sampling or "poisson"
+    if chosen.sampling not in ("poisson", "fixed"):
+        chosen.refuse(f"argument --sampling: must be poisson or fixed for clients, not {chosen.sampling}")
+    chosen.sampling_rate, chosen.steps = chosen.clients_per_round / chosen.num_clients, chosen.rounds
+
+
+def federation(chosen: argparse.Namespace) -> FederatedParameters:
+    """Return what rounds with some of the clients release."""
+    from hockeystick.training import federated_parameters  # noqa: PLC0415 - imports are paid for when needed
+
+    return federated_parameters(
+        num_clients=chosen.num_clients,
+        clients_per_round=chosen.clients_per_round,
+        rounds=chosen.steps,
+        clip_norm=1.0,
+        noise_std=chosen.noise_multiplier,
+        noise_on="sum",
+        sampling="poisson" if chosen.sampling == "poisson" else "fixed_size",
+    )
+
+
+def meant(chosen: argparse.Namespace, kind: str) -> str:
+    """Return how adjacent data sets differ."""
+    clients = getattr(chosen, "clients_per_round", None) is not None
+    return MEANT_OF[kind].replace("one record", CLIENT) if clients else MEANT_OF[kind]
 
 
 def _agree(chosen: argparse.Namespace) -> None:
@@ -109,6 +153,8 @@ def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
 
     if chosen.num_records is not None:
         return batches(chosen).accountant(sampling)
+    if getattr(chosen, "clients_per_round", None) is not None:
+        return federation(chosen).accountant()
     step = Gaussian(chosen.noise_multiplier)
     return Accountant().compose(
         step if sampling == "none" else PoissonSampled(step, chosen.sampling_rate), chosen.steps

@@ -131,7 +131,7 @@ def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> R
     -------
     ndarray or float
         The sum of the positive parts of p - e^epsilon q, in [0, 1]; of shape (...). The formula itself, not rounded up: for a guarantee
-        ask `hockeystick.Accountant` for a `hockeystick.Discrete` step.
+        ask `hockeystick.Accountant` for a `hockeystick.mechanisms.Discrete` step.
 
     Raises
     ------

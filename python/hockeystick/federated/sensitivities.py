@@ -132,7 +132,7 @@ def model_sensitivity(step_sizes: ArrayLike, *, smoothness: float, prox: float |
     -----
     Theorem 10 and Lemmas 21 and 23 of Sun, Shen and Tao 2024, exactly: :math:`\prod_k (1 + \eta_k L)` for FedAvg,
     :math:`1 + \frac{L}{\alpha - L}(1 - \prod_k (1 - \eta_k(\alpha - L)))` for FedProx (proof: `fedprox_gdp`). The
-    steps may be in any order. With `data_sensitivity` and `hockeystick.shifted_interpolation` they give the certified
+    steps may be in any order. With `data_sensitivity` and `hockeystick.last_iterate.shifted_interpolation` they give the certified
     Gaussian-DP parameter of any schedule; `fedavg_gdp` and `fedprox_gdp` do so for the four named ones.
 
     Examples
@@ -145,7 +145,7 @@ def model_sensitivity(step_sizes: ArrayLike, *, smoothness: float, prox: float |
     >>> gamma = federated.data_sensitivity(steps, num_clients=50, clip_norm=1.0)
     >>> print(*(hs.format_upper(factor, ".3f") for factor in rho))
     1.321 1.156 1.103
-    >>> least = hs.shifted_interpolation(rho, gamma).value
+    >>> least = hs.last_iterate.shifted_interpolation(rho, gamma).value
     >>> print("mu <=", hs.format_upper(math.sqrt(50 * least) / 0.1, ".4f"))
     mu <= 0.9348
     """

@@ -31,7 +31,7 @@ class HockeyStickAccountantConfig:
     Notes
     -----
     For truncated batches and for user-level training jax_privacy 2.0 asks for its own `PldAccountantConfig`, and refuses every other;
-    `hockeystick.TruncatedPoissonSampled` and `hockeystick.MixtureOfGaussians` answer there.
+    `hockeystick.mechanisms.TruncatedPoissonSampled` and `hockeystick.mechanisms.MixtureOfGaussians` answer there.
 
     Examples
     --------

@@ -355,7 +355,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
                 if len(sizes) == ENOUGH and sizes[0] > 0 and len(set(sizes)) == 1 and sample_rate <= HALF:
                     warnings.warn(
                         f"{ENOUGH} batches of {sizes[0]} records each are no Poisson samples (poisson_sampling=False?): epsilon is not that of "
-                        "this training; hockeystick.shuffled_batches_epsilon_bracket and FixedSizeSampled are for batches of one size",
+                        "this training; hockeystick.accounting.shuffled_batches_epsilon_bracket and FixedSizeSampled are for batches of one size",
                         ImplausibleSettingWarning,
                         stacklevel=3,
                     )

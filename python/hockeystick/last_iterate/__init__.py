@@ -9,6 +9,13 @@ step, `best_cyclic` in every step or every so many, `best_sampled` at random; `b
 from __future__ import annotations
 
 from hockeystick._checks.doors import open_room
+from hockeystick._hidden_states import (
+    ShiftedInterpolation,
+    contraction_coefficient,
+    contraction_sum,
+    nonlinear_contraction,
+    shifted_interpolation,
+)
 from hockeystick._hidden_states.best import Best
 from hockeystick.last_iterate.best import best, best_cyclic, best_random_stop, best_sampled
 from hockeystick.last_iterate.chain import chain_delta
@@ -18,19 +25,24 @@ from hockeystick.last_iterate.projection import ball_contraction, projected_cont
 
 __all__ = [
     "Best",
+    "ShiftedInterpolation",
     "ball_contraction",
     "best",
     "best_cyclic",
     "best_random_stop",
     "best_sampled",
     "chain_delta",
+    "contraction_coefficient",
+    "contraction_sum",
     "iteration_rdp",
+    "nonlinear_contraction",
     "pnsgd_gaussian",
     "pnsgd_gaussian_random_stop",
     "pnsgd_laplace",
     "pnsgd_lipschitz",
     "pnsgd_rdp",
     "projected_contraction",
+    "shifted_interpolation",
 ]
 
 

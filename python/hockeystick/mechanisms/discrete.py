@@ -18,7 +18,7 @@ __all__ = ["ApproximateDP", "Discrete", "DiscretePairs", "RandomizedResponse"]
 class RandomizedResponse(Mechanism):
     """Randomised response: a uniform bucket with probability `noise_probability`, else the true one.
 
-    Only under ``adjacency="replace"``.
+    Only under ``adjacency="replace"``. Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ class RandomizedResponse(Mechanism):
 @dataclass(frozen=True)
 class ApproximateDP(Mechanism):
     """Any (epsilon, delta)-DP mechanism, by its dominating pair (Kairouz, Oh and Viswanath 2015).
+
+    Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -87,6 +89,8 @@ class ApproximateDP(Mechanism):
 class Discrete(Mechanism):
     """A pair of discrete distributions, with its reverse for the other direction.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     p, q : sequence of float
@@ -96,7 +100,7 @@ class Discrete(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> hs.Discrete([0.75, 0.25], [0.25, 0.75])
+    >>> hs.mechanisms.Discrete([0.75, 0.25], [0.25, 0.75])
     Discrete(p=(0.75, 0.25), q=(0.25, 0.75))
     """
 
@@ -128,6 +132,8 @@ class DiscretePairs(Mechanism):
     For what is known only by its privacy losses, such as a mechanism of one's own; `Discrete` is one whose second pair is
     the reverse of the first.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     remove, add : Discrete
@@ -137,8 +143,8 @@ class DiscretePairs(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> pair = hs.Discrete([0.5, 0.5], [0.25, 0.75])
-    >>> hs.DiscretePairs(pair, hs.Discrete(pair.q, pair.p)).add.p
+    >>> pair = hs.mechanisms.Discrete([0.5, 0.5], [0.25, 0.75])
+    >>> hs.mechanisms.DiscretePairs(pair, hs.mechanisms.Discrete(pair.q, pair.p)).add.p
     (0.25, 0.75)
     """
 

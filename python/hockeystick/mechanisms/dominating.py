@@ -19,6 +19,8 @@ SAME = 1e-9  # of a parameter, relative: what lies between is rounding
 class Dominating(Mechanism):
     """A step of a training that leaks at most what a mechanism does, with the premises of that.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Mechanism
@@ -46,7 +48,7 @@ class Dominating(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.Dominating(hs.Gaussian(2.0), assumes=["each update is clipped"])
+    >>> step = hs.mechanisms.Dominating(hs.Gaussian(2.0), assumes=["each update is clipped"])
     >>> found = hs.Accountant().compose(step, 10).epsilon_bracket(1e-5)
     >>> print(found.lower, hs.format_upper(found.upper, ".3f"))
     0.0 7.512

@@ -54,7 +54,7 @@ class MixtureOfGaussians(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> hs.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]).sensitivities
+    >>> hs.mechanisms.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.5, 0.25, 0.25]).sensitivities
     (0.0, 1.0, 2.0)
     """
 
@@ -105,7 +105,7 @@ class MixtureOfGaussians(Mechanism):
         Examples
         --------
         >>> import hockeystick as hs
-        >>> hs.MixtureOfGaussians.of_group(1.0, 2, 0.5).probabilities
+        >>> hs.mechanisms.MixtureOfGaussians.of_group(1.0, 2, 0.5).probabilities
         (0.25, 0.5, 0.25)
         """
         size = count_at_most("group_size", group_size, "the largest supported", LARGEST_GROUP)
@@ -146,7 +146,7 @@ class MixtureOfGaussians(Mechanism):
         Examples
         --------
         >>> import hockeystick as hs
-        >>> hs.MixtureOfGaussians.of_group_in_batch(1.0, 2, 4, 2).sensitivities
+        >>> hs.mechanisms.MixtureOfGaussians.of_group_in_batch(1.0, 2, 4, 2).sensitivities
         (0.0, 2.0, 4.0)
         """
         size = count_at_most("group_size", group_size, "the largest supported", LARGEST_GROUP)

@@ -21,13 +21,14 @@ MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outc
 class DiscreteGaussian(Mechanism):
     """Discrete Gaussian noise on one integer: of mass proportional to e^{-k^2/(2 noise_std^2)} (Canonne, Kamath and Steinke 2020).
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     noise_std : float
         Scale of the noise, in [1e-3, 1e5]; from about 1 up it is its standard deviation.
     sensitivity : int
-        By how much adding or removing a record moves the one integer at most (on one coordinate L1 and L2 are the same), in [1, 10^9];
-        twice that is used where a record is replaced.
+        By how much adding or removing a record moves the one integer at most (on one coordinate L1 and L2 are the same), in [1, 10^9].
 
     Notes
     -----
@@ -57,12 +58,14 @@ class DiscreteGaussian(Mechanism):
 class DiscreteLaplace(Mechanism):
     """Discrete Laplace (geometric) noise on one integer: of mass proportional to e^{-inverse_scale |k|}.
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     inverse_scale : float
         Rate of decay: epsilon over the sensitivity, positive. With the sensitivity at most 300 in all.
     sensitivity : int
-        By how much adding or removing a record moves the one integer at most, in [1, 10^4]; twice that is used where a record is replaced.
+        By how much adding or removing a record moves the one integer at most, in [1, 10^4].
         With this noise on every coordinate of a vector it is the L1 sensitivity, the sum over the coordinates.
 
     Notes
@@ -73,7 +76,7 @@ class DiscreteLaplace(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.format_upper(hs.Accountant().compose(hs.DiscreteLaplace(0.5)).epsilon(0.0), ".9f"))
+    >>> print(hs.format_upper(hs.Accountant().compose(hs.mechanisms.DiscreteLaplace(0.5)).epsilon(0.0), ".9f"))
     0.500000001
     """
 
@@ -147,13 +150,14 @@ class IntegerNoise(RenyiMechanism):
 class DiscreteGaussianVector(IntegerNoise):
     """Discrete Gaussian noise on every coordinate of a vector of integers, of which the Euclidean sensitivity is known.
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     noise_std : float
         Scale of the noise of a coordinate, of mass proportional to e^{-k^2/(2 noise_std^2)}; in [1e-3, 1e5].
     sensitivity : float
-        Largest Euclidean (L2) norm by which adding or removing a record moves the vector, in [1, 1e9]; twice that where a record is
-        replaced.
+        Largest Euclidean (L2) norm by which adding or removing a record moves the vector, in [1, 1e9].
     dimension : int, optional
         Number of coordinates, at least 1. By default any number.
 
@@ -168,8 +172,8 @@ class DiscreteGaussianVector(IntegerNoise):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> noise = hs.DiscreteGaussianVector(2.0, 2.0)
-    >>> by_rho = hs.zcdp_epsilon(hs.zcdp_rho(hs.Accountant().compose(noise)), 1e-6)
+    >>> noise = hs.mechanisms.DiscreteGaussianVector(2.0, 2.0)
+    >>> by_rho = hs.accounting.zcdp_epsilon(hs.accounting.zcdp_rho(hs.Accountant().compose(noise)), 1e-6)
     >>> print(hs.format_upper(hs.Accountant().compose(noise).epsilon(1e-6), ".3f"), hs.format_upper(by_rho, ".3f"))
     4.933 5.222
     """
@@ -191,6 +195,8 @@ class DiscreteGaussianVector(IntegerNoise):
 class DistributedDiscreteGaussian(IntegerNoise):
     """The sum of the discrete Gaussian noise of several clients, as secure aggregation shows it; which is no discrete Gaussian.
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     noise_std : float
@@ -199,7 +205,7 @@ class DistributedDiscreteGaussian(IntegerNoise):
         Number of clients whose noise is in the sum and is known to nobody: those that do not drop out and are not in league with
         the attacker, at least; in [1, 2^53].
     sensitivity : float
-        Largest Euclidean (L2) norm of a client's vector of integers, in [1, 1e9]; twice that where one is replaced.
+        Largest Euclidean (L2) norm of a client's vector of integers, in [1, 1e9].
     dimension : int, optional
         Number of coordinates, at least 1. By default any number.
 
@@ -215,7 +221,7 @@ class DistributedDiscreteGaussian(IntegerNoise):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> noise = hs.DistributedDiscreteGaussian(1.0, num_clients=100, sensitivity=10.0, dimension=1000)
+    >>> noise = hs.mechanisms.DistributedDiscreteGaussian(1.0, num_clients=100, sensitivity=10.0, dimension=1000)
     >>> print(hs.format_upper(hs.Accountant().compose(noise).epsilon(1e-6), ".3f"))
     5.223
     """
@@ -246,14 +252,15 @@ class DistributedDiscreteGaussian(IntegerNoise):
 class Skellam(IntegerNoise):
     """Skellam noise on every coordinate of a vector of integers: the difference of two Poisson variables, which sums of it are too.
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     noise_variance : float
         Variance of the noise of a coordinate, in [1e-6, 1e12]: each Poisson variable has half of it. If clients add noise, that of the sum over
         those whose noise nobody else knows: their variances add up.
     sensitivity : float
-        Largest Euclidean (L2) norm by which adding or removing a record moves the vector, in [1, 1e9]; twice that where a record is
-        replaced.
+        Largest Euclidean (L2) norm by which adding or removing a record moves the vector, in [1, 1e9].
     dimension : int, optional
         Number of coordinates, at least 1. By default any number.
 
@@ -267,7 +274,7 @@ class Skellam(IntegerNoise):
     --------
     >>> import hockeystick as hs
     >>> for dimension in (1, None):
-    ...     ledger = hs.Accountant().compose(hs.Skellam(100.0, 10.0, dimension))
+    ...     ledger = hs.Accountant().compose(hs.mechanisms.Skellam(100.0, 10.0, dimension))
     ...     print(hs.format_upper(ledger.epsilon(1e-6), ".3f"))
     4.738
     5.238

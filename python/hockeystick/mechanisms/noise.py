@@ -25,6 +25,8 @@ LEAST_NOISE = 2.0**-1022
 class Gaussian(Mechanism):
     """Gaussian noise on each coordinate of a number or a vector, whose sensitivity is measured in the Euclidean (L2) norm.
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     noise_multiplier : float
@@ -51,6 +53,8 @@ class Gaussian(Mechanism):
 @dataclass(frozen=True)
 class Laplace(Mechanism):
     """Laplace noise on each coordinate of a number or a vector, whose sensitivity is measured in the L1 norm.
+
+    Its sensitivity doubles where a record is replaced.
 
     Parameters
     ----------
@@ -94,6 +98,8 @@ CELLS = 300  # between the points of a curve
 class Staircase(ProfiledMechanism):
     r"""Staircase noise on one number (Geng and Viswanath 2016): the least error of all epsilon-DP noise.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     epsilon : float
@@ -114,7 +120,7 @@ class Staircase(ProfiledMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> for step in (hs.Staircase(1.0), hs.Laplace(1.0)):
+    >>> for step in (hs.mechanisms.Staircase(1.0), hs.Laplace(1.0)):
     ...     print(hs.format_upper(hs.Accountant().compose(step, 20).epsilon(1e-6), ".3f"))
     19.999
     19.671
@@ -148,6 +154,8 @@ class Staircase(ProfiledMechanism):
 class TruncatedLaplace(ProfiledMechanism):
     r"""Laplace noise on one number that is drawn again until it is within some reach (Geng, Ding, Guo and Kumar 2020).
 
+    Its sensitivity doubles where a record is replaced.
+
     Parameters
     ----------
     noise_multiplier : float
@@ -170,7 +178,7 @@ class TruncatedLaplace(ProfiledMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.TruncatedLaplace(2.0, 20.0)
+    >>> step = hs.mechanisms.TruncatedLaplace(2.0, 20.0)
     >>> print(hs.format_upper(step.profile().remove[-1], ".3g"))
     1.48e-05
     """

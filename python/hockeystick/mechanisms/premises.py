@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from hockeystick._checks.doors import open_room
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import failure_of
 from hockeystick._statements import SENTENCES, say
-
-__all__ = ["Premises"]
 
 Adjacency: TypeAlias = Literal["add_or_remove", "replace"]
 Status: TypeAlias = Literal["certified", "estimate"]
@@ -89,6 +86,3 @@ def joined(adjacency: Adjacency, parts: Iterable[Premises]) -> Premises:
         union("sources"),
         "certified" if all(part.status == "certified" for part in parts) else "estimate",
     )
-
-
-open_room(__name__)

@@ -124,6 +124,8 @@ STATUSES = ("certified", "estimate")
 class PrivacyProfile(Mechanism):
     """A mechanism of one's own, by upper bounds of delta at some epsilons.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     epsilons : sequence of float
@@ -149,7 +151,7 @@ class PrivacyProfile(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> known = hs.PrivacyProfile([0.0, 0.5, 1.0], [0.3, 0.1, 0.0])
+    >>> known = hs.mechanisms.PrivacyProfile([0.0, 0.5, 1.0], [0.3, 0.1, 0.0])
     >>> print(hs.format_upper(hs.Accountant().compose(known, 2).delta(1.0), ".4f"))
     0.1118
     """
@@ -210,7 +212,7 @@ class PrivacyProfile(Mechanism):
         Examples
         --------
         >>> import hockeystick as hs
-        >>> step = hs.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 0.2))  # a Gaussian, say
+        >>> step = hs.mechanisms.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 0.2))  # a Gaussian, say
         >>> steps = hs.Accountant().compose(step, 25)
         >>> print(hs.format_upper(steps.delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
         0.12697 0.12694
@@ -283,9 +285,9 @@ class PrivacyProfile(Mechanism):
         --------
         >>> import hockeystick as hs
         >>> ends = [-12.0, 0.0, 1.0, 13.0]
-        >>> laplace = hs.PrivacyProfile.from_densities(lambda x: -abs(x - 1) - 0.693147180559945, lambda x: -abs(x) - 0.693147180559945, ends, tolerance=1e-5)
+        >>> laplace = hs.mechanisms.PrivacyProfile.from_densities(lambda x: -abs(x - 1) - 0.693147180559945, lambda x: -abs(x) - 0.693147180559945, ends, tolerance=1e-5)
         >>> delta = hs.Accountant().compose(laplace).delta_bracket(0.5).upper
-        >>> print(hs.format_upper(delta, ".4f"), hs.format_upper(hs.laplace_theta(0.5, 1.0), ".4f"))
+        >>> print(hs.format_upper(delta, ".4f"), hs.format_upper(hs.kernels.laplace_theta(0.5, 1.0), ".4f"))
         0.2213 0.2212
         """
         densities = [function_of_one_number("log_p", log_p), function_of_one_number("log_q", log_q)]

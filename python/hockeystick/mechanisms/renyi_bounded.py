@@ -57,6 +57,8 @@ class RenyiMechanism(Mechanism):
 class ZeroConcentratedDP(RenyiMechanism):
     """Any mechanism with zero-concentrated differential privacy: Renyi divergences of at most xi plus rho times the order.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     rho : float
@@ -76,7 +78,7 @@ class ZeroConcentratedDP(RenyiMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> for step in (hs.ZeroConcentratedDP(0.01), hs.ZeroConcentratedDP(0.01, xi=0.002, delta=1e-9)):
+    >>> for step in (hs.mechanisms.ZeroConcentratedDP(0.01), hs.mechanisms.ZeroConcentratedDP(0.01, xi=0.002, delta=1e-9)):
     ...     print(hs.format_upper(hs.Accountant().compose(step, 50).epsilon(1e-5), ".2f"))
     4.73
     4.84
@@ -107,6 +109,8 @@ class ZeroConcentratedDP(RenyiMechanism):
 class RenyiDP(RenyiMechanism):
     """A mechanism of one's own, by upper bounds of its Renyi divergence at some orders.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     orders : sequence of float
@@ -123,7 +127,7 @@ class RenyiDP(RenyiMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.RenyiDP([2.0, 8.0, 32.0], [0.01, 0.04, 0.2])
+    >>> step = hs.mechanisms.RenyiDP([2.0, 8.0, 32.0], [0.01, 0.04, 0.2])
     >>> print(hs.format_upper(hs.Accountant().compose(step, 10).epsilon(1e-6), ".3f"))
     1.944
     """
@@ -179,8 +183,8 @@ class RenyiDP(RenyiMechanism):
         Examples
         --------
         >>> import hockeystick as hs
-        >>> step = hs.RenyiDP.from_cumulant(lambda s: 0.02 * s * (s + 1))
-        >>> for epsilon in (hs.Accountant().compose(step, 10).epsilon(1e-6), hs.zcdp_epsilon(0.2, 1e-6)):
+        >>> step = hs.mechanisms.RenyiDP.from_cumulant(lambda s: 0.02 * s * (s + 1))
+        >>> for epsilon in (hs.Accountant().compose(step, 10).epsilon(1e-6), hs.accounting.zcdp_epsilon(0.2, 1e-6)):
         ...     print(hs.format_upper(epsilon, ".3f"))
         3.132
         3.132
@@ -222,6 +226,8 @@ class RenyiDP(RenyiMechanism):
 class PrivateSelection(RenyiMechanism):
     """Running a mechanism a random number of times and releasing the best result, as hyper-parameter search does.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Mechanism
@@ -243,7 +249,7 @@ class PrivateSelection(RenyiMechanism):
     --------
     >>> import hockeystick as hs
     >>> trial = hs.Gaussian(4.0)
-    >>> for step in (trial, hs.PrivateSelection(trial, 1, mean=10.0)):
+    >>> for step in (trial, hs.mechanisms.PrivateSelection(trial, 1, mean=10.0)):
     ...     print(hs.format_upper(hs.Accountant().compose(step).epsilon(1e-6), ".2f"))
     1.07
     2.05

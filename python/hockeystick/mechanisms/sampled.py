@@ -21,6 +21,8 @@ class Composed(Mechanism):
 
     `PoissonSampled` of it draws one sample for all of them. That differs from composing mechanisms that each draw their own.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     steps : sequence of (Mechanism, int)
@@ -36,7 +38,7 @@ class Composed(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
+    >>> step = hs.mechanisms.Composed([(hs.Gaussian(2.0), 1), (hs.Laplace(5.0), 3)])
     >>> once, each = hs.PoissonSampled(step, 0.01), [hs.PoissonSampled(part, 0.01) for part, _ in step.steps]
     >>> apart = hs.Accountant().compose(each[0], 100).compose(each[1], 300)
     >>> print(f"{hs.Accountant().compose(once, 100).epsilon(1e-5):.2f} {apart.epsilon(1e-5):.2f}")
@@ -119,6 +121,8 @@ MOST_COPIES = 100  # of a record on average
 class FixedSizeSampled(SampledMechanism):
     """A mechanism run on a batch of fixed size, drawn uniformly with or without replacement.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Mechanism
@@ -199,6 +203,8 @@ class FixedSizeSampled(SampledMechanism):
 class TruncatedPoissonSampled(Mechanism):
     """Gaussian noise on a Poisson sample of which, if it is too large, a uniform subset is kept.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Gaussian
@@ -231,7 +237,7 @@ class TruncatedPoissonSampled(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20)
+    >>> step = hs.mechanisms.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20)
     >>> print(hs.format_upper(hs.Accountant().compose(step, 100).epsilon(1e-5), ".2f"))
     0.73
     """
@@ -275,6 +281,8 @@ class RandomAllocation(SampledMechanism):
     One composed `RandomAllocation` is all its steps: an epoch. With one selected step these are balls-and-bins batches: each
     record falls into one of `steps` batches, independently of the others.
 
+    What it runs doubles, or not, where a record is replaced.
+
     Parameters
     ----------
     mechanism : Mechanism
@@ -310,7 +318,7 @@ class RandomAllocation(SampledMechanism):
     --------
     >>> import hockeystick as hs
     >>> for noise in (hs.Gaussian(1.0), hs.Laplace(1.0)):
-    ...     epoch = hs.RandomAllocation(noise, 100)
+    ...     epoch = hs.mechanisms.RandomAllocation(noise, 100)
     ...     print(hs.format_upper(hs.Accountant().compose(epoch).epsilon(1e-5), ".2f"))
     0.63
     0.35
@@ -359,6 +367,8 @@ class PoissonSampled(SampledMechanism):
     """A mechanism run on a Poisson sample: each record is in it independently.
 
     Several releases of one sample are `Composed` first: that differs from composing mechanisms that each draw a sample.
+
+    What it runs doubles, or not, where a record is replaced.
 
     Parameters
     ----------

@@ -13,6 +13,8 @@ from hockeystick.mechanisms.base import EPSILON, Adjacency, CountedPair, Mechani
 class ExponentialMechanism(Mechanism):
     """The exponential mechanism, and any other mechanism of bounded range; report-noisy-max with Gumbel noise is the same.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     epsilon : float
@@ -30,7 +32,7 @@ class ExponentialMechanism(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> for step in (hs.ExponentialMechanism(0.1), hs.ApproximateDP(0.1, 0.0)):
+    >>> for step in (hs.mechanisms.ExponentialMechanism(0.1), hs.ApproximateDP(0.1, 0.0)):
     ...     print(hs.format_upper(hs.Accountant().compose(step, 50).epsilon(1e-6), ".2f"))
     1.55
     3.18
@@ -57,6 +59,8 @@ class ExponentialMechanism(Mechanism):
 class PermuteAndFlip(Mechanism):
     """Permute-and-flip; report-noisy-max with exponential noise is the same.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     epsilon : float
@@ -73,7 +77,7 @@ class PermuteAndFlip(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> print(hs.format_upper(hs.Accountant().compose(hs.PermuteAndFlip(0.5), 20).epsilon(1e-6), ".2f"))
+    >>> print(hs.format_upper(hs.Accountant().compose(hs.mechanisms.PermuteAndFlip(0.5), 20).epsilon(1e-6), ".2f"))
     9.68
     """
 

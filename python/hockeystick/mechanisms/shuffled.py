@@ -19,7 +19,7 @@ MOST_USERS = 10**10
 class Shuffled(Mechanism):
     """One round of local reports in random order, of which a record decides one.
 
-    Only under ``adjacency="replace"``.
+    Only under ``adjacency="replace"``. Nothing doubles where a record is replaced.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Shuffled(Mechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> polls = hs.Accountant("replace").compose(hs.Shuffled(1.0, 10_000), 10)
+    >>> polls = hs.Accountant("replace").compose(hs.mechanisms.Shuffled(1.0, 10_000), 10)
     >>> print(f"{polls.epsilon(1e-6):.3f}")
     0.182
     """

@@ -163,6 +163,8 @@ TOLERANCE = 1e-12  # what rounding may make of a convex function below the diago
 class TradeOff(ProfiledMechanism):
     """A mechanism of one's own, by a trade-off function f that is a polygon: f-differential privacy.
 
+    Nothing doubles where a record is replaced.
+
     Parameters
     ----------
     false_positive_rates : sequence of float
@@ -193,7 +195,7 @@ class TradeOff(ProfiledMechanism):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> step = hs.TradeOff([0.0, 0.25, 1.0], [1.0, 0.25, 0.0])
+    >>> step = hs.mechanisms.TradeOff([0.0, 0.25, 1.0], [1.0, 0.25, 0.0])
     >>> print(hs.format_upper(hs.Accountant().compose(step, 3).delta(1.0), ".4f"))
     0.4191
     """
@@ -244,7 +246,7 @@ class TradeOff(ProfiledMechanism):
         --------
         >>> import hockeystick as hs
         >>> rates = [k / 1000 for k in range(1001)]
-        >>> step = hs.TradeOff.from_points(rates, hs.gdp_trade_off(0.5, rates))
+        >>> step = hs.mechanisms.TradeOff.from_points(rates, hs.gdp_trade_off(0.5, rates))
         >>> print(hs.format_upper(hs.Accountant().compose(step).delta(0.5), ".4f"), hs.format_upper(hs.gdp_delta(0.5, 0.5), ".4f"))
         0.0535 0.0525
         """
@@ -297,7 +299,7 @@ class TradeOff(ProfiledMechanism):
         Examples
         --------
         >>> import hockeystick as hs
-        >>> step = hs.TradeOff.from_function(lambda rate: float(hs.gdp_trade_off(0.2, rate)))
+        >>> step = hs.mechanisms.TradeOff.from_function(lambda rate: float(hs.gdp_trade_off(0.2, rate)))
         >>> print(hs.format_upper(hs.Accountant().compose(step, 25).delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
         0.12702 0.12694
         """

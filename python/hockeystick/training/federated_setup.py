@@ -51,7 +51,7 @@ class FederatedParameters(NamedTuple):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> training = hs.federated_parameters(
+    >>> training = hs.training.federated_parameters(
     ...     num_clients=3500, clients_per_round=50, rounds=700, clip_norm=0.5, noise_std=0.5, noise_on="sum", sampling="shuffled"
     ... )
     >>> training.mechanism, training.adjacency, training.steps
@@ -134,7 +134,7 @@ def federated_parameters(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> training = hs.federated_parameters(
+    >>> training = hs.training.federated_parameters(
     ...     num_clients=100_000, clients_per_round=1000, rounds=500, clip_norm=1.0, noise_std=0.001, noise_on="mean", sampling="poisson"
     ... )
     >>> training.mechanism

@@ -52,7 +52,7 @@ def draw_participants(
     --------
     >>> import hockeystick as hs
     >>> step = hs.FixedSizeSampled(hs.Gaussian(1.0), 5, 2, replacement=False)
-    >>> len(hs.draw_participants(step, ["Ada", "Bo", "Cy", "Di", "Eve"]))
+    >>> len(hs.training.draw_participants(step, ["Ada", "Bo", "Cy", "Di", "Eve"]))
     2
     """
     require_mechanism(mechanism)
@@ -116,7 +116,7 @@ def draw_batches(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> batches = hs.draw_batches(hs.RandomAllocation(hs.Gaussian(1.0), 3), range(6))
+    >>> batches = hs.training.draw_batches(hs.mechanisms.RandomAllocation(hs.Gaussian(1.0), 3), range(6))
     >>> sorted(client for batch in batches for client in batch)
     [0, 1, 2, 3, 4, 5]
     """

@@ -24,7 +24,7 @@ class Accountant {
                         const LongJob& long_job = {})
         : make_engine_([&kernels, cache, long_job] { return make<Engine>(kernels, cache, long_job); }) {}
 
-    // Adds `count` equal steps.
+    // Adds `count` equal steps, perhaps none.
     void compose(const PairPointer& pair, double count = 1.0) {
         compose_for(End::upper, pair, count);
         compose_for(End::lower, pair, count);
@@ -34,8 +34,8 @@ class Accountant {
     // the pair above it for the upper end, and the pair below it for the lower end.
     void compose_for(End end, const PairPointer& pair, double count) {
         const FloatingEnvironment environment;
-        require(numeric::count(count), "count", "be an integer in [1, 2^53]", count);
-        (end == End::upper ? above_ : below_).add(pair, count);
+        require(numeric::count_or_none(count), "count", "be an integer in [0, 2^53]", count);
+        if (count > 0.0) (end == End::upper ? above_ : below_).add(pair, count);
     }
 
     // delta(eps), eps >= 0.

@@ -30,7 +30,6 @@ inline namespace HOCKEYSTICK_ISA {
 using namespace divergence;
 
 inline bool probability(double x) { return x >= 0.0 && x <= 1.0; }
-inline bool steps_or_none(double x) { return x == 0.0 || count(x); }
 
 // The engine's brackets make log delta vary by about this much from one point to the next. A search
 // stops when log delta is that close to its target.
@@ -52,7 +51,7 @@ inline double log_target(double delta) { return std::log(delta) * up; }
 
 // delta, known well enough for a search for where it passes `threshold` (Options::threshold).
 inline double searched_delta(Engine& engine, double sigma, double rate, double steps, double eps, double threshold) {
-    if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && eps >= 0.0)) return nan;
+    if (!(sigma > 0.0 && probability(rate) && count_or_none(steps) && eps >= 0.0)) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || eps == infinity) return 0.0;
     return engine.upper_end(dpsgd_ledger(engine, sigma, rate, steps), {false, eps}, threshold);
 }
@@ -61,7 +60,7 @@ inline double dpsgd_delta(Engine& engine, double sigma, double rate, double step
 }
 
 inline double dpsgd_epsilon(Engine& engine, double sigma, double rate, double steps, double delta) {
-    if (!(sigma > 0.0 && probability(rate) && steps_or_none(steps) && probability(delta))) return nan;
+    if (!(sigma > 0.0 && probability(rate) && count_or_none(steps) && probability(delta))) return nan;
     if (rate == 0.0 || steps == 0.0 || sigma == infinity || delta == 1.0) return 0.0;
     if (delta == 0.0) return infinity;
     return engine.upper_end(dpsgd_ledger(engine, sigma, rate, steps), {true, delta});
@@ -124,7 +123,7 @@ inline double limit_variance(double sigma) { return std::expm1(min(1.0 / (sigma 
 
 // The smallest noise multiplier. 0 if every one meets the budget, infinity if none does.
 inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, double eps, double delta) {
-    if (!(probability(rate) && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
+    if (!(probability(rate) && count_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || steps == 0.0 || eps == infinity || any_noise_will_do(rate, steps, delta)) return 0.0;
     if (delta == 0.0) return infinity;
     const auto delta_at = [&](double sigma) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
@@ -165,7 +164,7 @@ inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps,
 
 // The largest sampling rate. 1 if every rate meets the budget, 0 if none does.
 inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, double eps, double delta) {
-    if (!(sigma > 0.0 && steps_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
+    if (!(sigma > 0.0 && count_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (dpsgd_epsilon(engine, sigma, 1.0, steps, delta) <= eps) return 1.0;
     if (delta == 0.0) return 0.0;
     // Feasible at every eps: the total variation of that many steps is at most delta; 1e-10 pays

@@ -21,6 +21,9 @@ inline double ceil_positive(double x) { return nearest_integer(x) + (nearest_int
 // Counted exactly by doubles.
 inline bool count(double x) { return (x >= 1.0) & (x <= 0x1p53) & ((x >= 0x1p52) | (x == (x + 0x1p52) - 0x1p52)); }
 
+// Whether x says how often something is done, which may be never.
+inline bool count_or_none(double x) { return x == 0.0 || count(x); }
+
 // length/(a b) for positive a and b. Dividing by the smaller one first keeps the intermediate
 // result from underflowing where the quotient does not.
 inline double deviations(double length, double a, double b) { return length / (a < b ? a : b) / (a < b ? b : a); }

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The author of an accountant: does my program in C++, C or Rust get the certified number?
+source "$(dirname "$0")/role.bash"
+
+step "install, README.md's first line" commands "$(blocks README.md sh 'main job' | head -1 | sed 's/ *&& *$//')"
+page=docs/project/embedding.md
+linked $page
+"$python" - $page "$work" <<'END'
+import pathlib, re, sys
+
+page, work = map(pathlib.Path, sys.argv[1:])
+found = re.findall(r"```(?:cpp|c)\n(#include.*?)```\n\n.*?`(program\.\w+)`.*?```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+assert [name for _, name, _ in found] == ["program.cpp", "program.c"], found
+for text, name, lines in found:
+    (work / name).write_text(text, encoding="utf-8")
+    (work / f"{name}.sh").write_text(f"PATH={work}/clone/.venv/bin:$PATH\ncd {work}\n{lines}", encoding="utf-8")
+END
+for program in program.cpp program.c; do # both ends around the same ε, that of dp_accounting's pessimistic grid within 1e-4
+  step "$program, the page's lines" clean bash -euo pipefail -x "$work/$program.sh" | tee "$work/printed"
+  says "$work/printed" "^$EPSILON[0-9]* $EPSILON[0-9]*$"
+done
+if command -v cargo >"$work/cargo"; then
+  rust() {
+    export HOCKEYSTICK_LIB CARGO_TARGET_DIR="$work/target"
+    HOCKEYSTICK_LIB="$(.venv/bin/python -c "import hockeystick as hs; print(hs.get_include())")/../lib"
+    "$(cat "$work/cargo")" run --quiet --offline --manifest-path examples/rust/Cargo.toml
+  }
+  step "examples/rust" rust | tee "$work/printed"
+  says "$work/printed" "^noise_multiplier must be positive and finite, not -1"
+fi
+echo "the author has one number in every language, in $(steps_taken) steps"
