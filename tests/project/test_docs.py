@@ -47,6 +47,8 @@ def test_formulas_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     for page in sorted(DOCS.rglob("*.md")):
         text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for displayed, inline in formula.findall(text):
+            if re.search(r"\n *([-+*>]|\d+[.)]) ", inline):
+                unknown.append(f"{page.relative_to(DOCS)}: {inline}: a line of it begins a list")
             try:
                 latex.tex2mathml(mathml.BIG.sub("", (displayed or inline).strip()))
             except Exception as error:  # noqa: BLE001, PERF203 - of whatever kind

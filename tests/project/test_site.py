@@ -70,6 +70,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site as its readers would, all blocks executed, but for the gallery's pictures."""
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
+    options += () if explorer_page.extension("explorer").package() else ("-D", "with_explorer=0")
     folders = (ROOT / "docs" / "extensions", ROOT / "tests" / "reference")
     command = [sys.executable, "-c", BUILD, *map(str, folders), *options, "docs", str(out)]
     before = changed_files()
