@@ -35,7 +35,9 @@ TEXTS = {
     "SENTENCES": ROOT / "python" / "hockeystick" / "_statements" / "sentences.json",
     "DOUBTS": ROOT / "python" / "hockeystick" / "_checks" / "doubts.json",
 }
-LEFT_OUT = "*This copy of the site was built without the explorer. The command `hockeystick epsilon` gives the same numbers.*"
+LEFT_OUT = (
+    "*This copy of the site was built without the explorer. The command `hockeystick epsilon` gives the same numbers.*"
+)
 NO_TOOLS = (
     "the explorer needs em++, CMake and pythran (apt-get install emscripten node-acorn; pip install pythran), or HOCKEYSTICK_WASM, "
     "the folder of its package; -D with_explorer=0 builds the site without it"

@@ -359,7 +359,11 @@ def test_budget_runs_along_cells(tmp_path: Path) -> None:
     (border,) = (patch for patch in figure.axes[0].patches if isinstance(patch, PathPatch))
     assert values[1, 0] > budget < values[0, 0]  # less noise
     assert values[0, 1] < budget
-    assert border.get_path().codes.tolist() == [Outline.MOVETO, Outline.LINETO, Outline.LINETO]  # one path, upwards, past both rows
+    assert border.get_path().codes.tolist() == [
+        Outline.MOVETO,
+        Outline.LINETO,
+        Outline.LINETO,
+    ]  # one path, upwards, past both rows
     assert f"at most {budget:.12g} to its right" in figure.get_suptitle().replace("\n", " ")
 
 

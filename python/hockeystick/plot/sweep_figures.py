@@ -25,9 +25,7 @@ def figures_of(view: Choice, store: Store, outputs: list[str], budget: float | N
     if view.y is None:
         series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
         name = outputs[0] if len(outputs) == 1 else "outputs"
-        return {
-            name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs), budget=budget)
-        }
+        return {name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs), budget=budget)}
     up = _drawn_scale(view, view.y)
     return {
         name: heat_maps(
