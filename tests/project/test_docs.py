@@ -51,7 +51,7 @@ def test_formulas_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
                 unknown.append(f"{page.relative_to(DOCS)}: {inline}: a line of it begins a list")
             try:
                 latex.tex2mathml(mathml.BIG.sub("", (displayed or inline).strip()))
-            except Exception as error:  # noqa: BLE001, PERF203 - of whatever kind
+            except Exception as error:  # noqa: BLE001 - of whatever kind
                 unknown.append(f"{page.relative_to(DOCS)}: {displayed or inline}: {error}")
     assert unknown == []
 

@@ -7,8 +7,6 @@ import shlex
 import sys
 from pathlib import Path
 
-import pytest
-
 import hockeystick as hs
 import processes
 from hockeystick import federated
