@@ -211,7 +211,8 @@ def _budget_line(panel: Axes, x: Scale, y: Scale, kept: Any, budget: float) -> N
     panel.add_patch(PathPatch(path, **style, path_effects=effects))
     if max(kept.shape) > FEW:  # a coarse grid has numbers in its cells
         longest = max(corners, key=len)
-        label = panel.text(*longest[len(longest) // 2], f"{budget:.12g}", ha="center", va="center", fontsize="small")
+        middle, height = longest[len(longest) // 2]
+        label = panel.text(middle, height, f"{budget:.12g}", ha="center", va="center", fontsize="small")
         label.set(path_effects=effects, color="#A04000", weight="bold")
 
 
