@@ -27,6 +27,7 @@ extensions = [
     "mathml",
     "papers",
     "reference",
+    "search_terms",
     "sources",
     "support",
 ]

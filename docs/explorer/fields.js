@@ -15,7 +15,7 @@
 export const FIELDS = {
   noise_multiplier: { label: "Noise multiplier σ", low: 0.2, high: 20, value: 1 },
   sampling_rate: { label: "Sampling rate q", low: 1e-5, high: 1, value: 0.01 },
-  records: { label: "Records", low: 100, high: 1e7, whole: true, value: 60000 },
+  num_records: { label: "Records", low: 100, high: 1e7, whole: true, value: 60000 },
   batch_size: { label: "Batch size", low: 1, high: 1e5, whole: true, value: 250 },
   steps: { label: "Steps", low: 1, high: 1e6, whole: true, value: 1000 },
   epochs: { label: "Epochs", low: 1, high: 1000, value: 15 },
@@ -29,7 +29,6 @@ export const FIELDS = {
   smoothness: { label: "Smoothness of the loss", low: 0.01, high: 100, value: 0.5 },
   learning_rate: { label: "Learning rate", low: 1e-4, high: 10, value: 0.1 },
   index: { label: "Step that uses the record", low: 1, high: 1000, whole: true, value: 20 },
-  num_records: { label: "Records, one a step", low: 1, high: 1000, whole: true, value: 40 },
   lipschitz: { label: "Lipschitz constant of the loss", low: 0.01, high: 100, value: 1 },
   strong_convexity: { label: "Strong convexity", low: 0, high: 1, linear: true, value: 0 },
   diameter: { label: "Diameter of the set", low: 0.01, high: 1000, value: 1 },
@@ -59,13 +58,14 @@ export const CHOICES = {
  * @property {string[]} choices
  * @property {string} [protects] the adjacency, where there is no choice
  * @property {(settings: Settings) => string[]} fields what is asked for
+ * @property {Object<string, Field>} [own] fields that reach elsewhere than those of the others
  * @property {Settings} [usual] what it begins with, where that is not what the fields and choices begin with
  */
 
 /** @typedef {Object<string, string>} Settings as typed and chosen, by name; "mechanism" names the mechanism */
 
 const lengthOf = (settings) => [settings.length === "epochs" ? "epochs" : "steps"];
-const training = (settings) => ["noise_multiplier", "records", "batch_size", ...lengthOf(settings)];
+const training = (settings) => ["noise_multiplier", "num_records", "batch_size", ...lengthOf(settings)];
 
 /** @type {Object<string, Mechanism>} */
 export const MECHANISMS = {
@@ -131,6 +131,13 @@ export const MECHANISMS = {
       "strong_convexity",
       "diameter",
     ],
+    own: { num_records: { label: "Records, one a step", low: 1, high: 1000, whole: true, value: 40 } },
     usual: { noise_std: "1", learning_rate: "0.5", index: "36" },
   },
 };
+
+/**
+ * @param {Settings} settings
+ * @returns {Object<string, Field>} the fields as their mechanism has them
+ */
+export const fieldsWith = ({ mechanism }) => ({ ...FIELDS, ...MECHANISMS[mechanism].own });

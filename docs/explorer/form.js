@@ -1,8 +1,8 @@
 // The controls: a choice of mechanism, then what it asks for, each number as a field to type in and a slider.
 import { make } from "./dom.js";
-import { CHOICES, FIELDS, MECHANISMS } from "./fields.js";
+import { CHOICES, MECHANISMS, fieldsWith } from "./fields.js";
 import { parse, short } from "./numbers.js";
-import { relevant } from "./state.js";
+import { relevant, startingSettings } from "./state.js";
 
 const STOPS = 400; // places of a slider
 
@@ -38,7 +38,7 @@ function placeOf(field, value) {
  * @param {string} prefix of ids, of this form
  */
 function numberRow(name, settings, tell, prefix) {
-  const field = FIELDS[name];
+  const field = fieldsWith(settings)[name];
   const id = `${prefix}-${name}`;
   const typed = make("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false" });
   const slider = make("input", { type: "range", min: 0, max: STOPS, step: 1, "aria-label": `${field.label}, slider` });
@@ -91,6 +91,7 @@ function choiceRow(name, choice, settings, tell, prefix) {
 export function drawForm(place, settings, tell, only) {
   const prefix = place.id;
   const labels = Object.fromEntries(Object.entries(MECHANISMS).map(([name, { label }]) => [name, label]));
+  let drawn = settings.mechanism;
   const again = () => {
     const focused = document.activeElement?.id;
     draw();
@@ -98,10 +99,15 @@ export function drawForm(place, settings, tell, only) {
     if (focused) document.getElementById(focused)?.focus();
   };
   const chosen = () => {
-    Object.assign(settings, { adjacency: "add_or_remove" }, MECHANISMS[settings.mechanism].usual);
+    const { mechanism } = settings;
+    const { own, usual } = MECHANISMS[mechanism];
+    const first = startingSettings({ mechanism });
+    const names = ["adjacency", ...Object.keys({ ...usual, ...own, ...MECHANISMS[drawn].own })];
+    for (const name of names) settings[name] = first[name];
     again();
   };
   function draw() {
+    drawn = settings.mechanism;
     const rows = only ? [] : [choiceRow("mechanism", { label: "Mechanism", options: labels }, settings, chosen, prefix)];
     for (const name of only ?? relevant(settings)) {
       if (name in CHOICES) rows.push(choiceRow(name, CHOICES[name], settings, again, prefix));

@@ -19,11 +19,13 @@ export function pythonFloat(value) {
 }
 
 /**
- * What was typed, as a number; NaN if it is none.
+ * What was typed, as a number: 0.3, 1e-5 or a fraction, 1/3; NaN if it is none.
  * @param {string} text
  * @returns {number}
  */
 export function parse(text) {
+  const fraction = /^([^/]+)\/([^/]+)$/.exec(text);
+  if (fraction) return parse(fraction[1]) / (parse(fraction[2]) || NaN);
   const trimmed = text.trim().replace(/^(inf|infinity|∞)$/i, "Infinity");
   return trimmed === "" ? NaN : Number(trimmed);
 }

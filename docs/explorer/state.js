@@ -1,5 +1,5 @@
 // The settings: as typed, as numbers, and as the part of a link behind #.
-import { CHOICES, FIELDS, MECHANISMS } from "./fields.js";
+import { CHOICES, FIELDS, MECHANISMS, fieldsWith } from "./fields.js";
 import { parse, short } from "./numbers.js";
 
 /** @typedef {import("./fields.js").Settings} Settings */
@@ -11,11 +11,10 @@ import { parse, short } from "./numbers.js";
  * @returns {Settings}
  */
 export function startingSettings(given = {}) {
-  const settings = { mechanism: "poisson" };
+  const settings = { mechanism: given.mechanism ?? "poisson" };
   for (const [name, choice] of Object.entries(CHOICES)) settings[name] = Object.keys(choice.options)[0];
-  for (const [name, field] of Object.entries(FIELDS)) settings[name] = short(field.value);
-  const { usual } = MECHANISMS[given.mechanism ?? settings.mechanism];
-  return { ...settings, ...usual, ...given };
+  for (const [name, field] of Object.entries(fieldsWith(settings))) settings[name] = short(field.value);
+  return { ...settings, ...MECHANISMS[settings.mechanism].usual, ...given };
 }
 
 /**
@@ -46,7 +45,8 @@ export function toHash(settings) {
  */
 export function fromHash(hash) {
   const settings = {};
-  for (const [name, value] of new URLSearchParams(hash.replace(/^#/, ""))) {
+  for (const [written, value] of new URLSearchParams(hash.replace(/^#/, ""))) {
+    const name = written === "records" ? "num_records" : written; // its name in older links
     const options = name === "mechanism" ? MECHANISMS : CHOICES[name]?.options;
     if (options ? Object.hasOwn(options, value) : Object.hasOwn(FIELDS, name)) settings[name] = value;
   }

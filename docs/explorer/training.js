@@ -28,9 +28,9 @@ function requireCount(name, value) {
  * @throws {RangeError} in Python's words, for an argument outside its domain
  */
 export function trainingOf(values) {
-  if (!("records" in values)) return { steps: values.steps, samplingRate: values.sampling_rate };
-  const { records, batch_size: batchSize } = values;
-  requireCount("records", records);
+  if (!("num_records" in values)) return { steps: values.steps, samplingRate: values.sampling_rate };
+  const { num_records: records, batch_size: batchSize } = values;
+  requireCount("num_records", records);
   requireCount("batch_size", batchSize);
   if (batchSize > records) {
     throw new RangeError(`batch_size must be at most the number of records (${records}), not ${batchSize}`);

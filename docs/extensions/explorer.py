@@ -1,8 +1,8 @@
 """Puts the explorer into a page: ``<!-- explorer full -->`` or ``<!-- explorer small -->``.
 
 The accountant in it is the core compiled to WebAssembly by the preset `wasm` of CMake, which needs emscripten's ``em++`` and
-pythran. Where one of them is absent the site is built without the explorer, and its page says so. HOCKEYSTICK_WASM names
-the folder of a package that is already built.
+pythran; HOCKEYSTICK_WASM names the folder of a package that is already built. Where there is none the build fails.
+``-D with_explorer=0`` builds the site without the explorer, whose page then says so.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ TEXTS = {
     "SENTENCES": ROOT / "python" / "hockeystick" / "_statements" / "sentences.json",
     "DOUBTS": ROOT / "python" / "hockeystick" / "_checks" / "doubts.json",
 }
-MISSING = (
-    "*The explorer is not in this copy of the site, which was built without `em++`, the compiler of emscripten, or without CMake or pythran. "
-    "The command `hockeystick epsilon` gives the same numbers.*"
+LEFT_OUT = (
+    "*This copy of the site was built without the explorer. The command `hockeystick epsilon` gives the same numbers.*"
+)
+NO_TOOLS = (
+    "the explorer needs em++, CMake and pythran (apt-get install emscripten node-acorn; pip install pythran), or HOCKEYSTICK_WASM, "
+    "the folder of its package; -D with_explorer=0 builds the site without it"
 )
 PLACE = """```{{raw}} html
 <div class="hs-explorer" data-form="{form}"><p>The explorer needs JavaScript. The command <code>hockeystick epsilon</code> gives the same numbers.</p></div>
@@ -45,12 +48,12 @@ PLACE = """```{{raw}} html
 
 
 def build(app: Sphinx) -> None:
-    """Write the scripts and the style sheet of the explorer, if its module can be had."""
-    module = package()
-    app.config.has_explorer = module is not None
-    if module is None:
-        logger.info("no em++, CMake or pythran: the site has no explorer")
+    """Write the scripts and the style sheet of the explorer, unless the site shall have none."""
+    if not app.config.with_explorer:
         return
+    module = package()
+    if module is None:
+        raise ExtensionError(NO_TOOLS)
     source, folder = Path(app.srcdir) / "explorer", Path(app.srcdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     write_scripts(source, module, folder)
@@ -89,16 +92,16 @@ def package() -> Path | None:
 
 
 def place(app: Sphinx, page: str, text: list[str]) -> None:
-    """Replace the mark by the element that the script fills, or by why there is none."""
+    """Replace the mark by the element that the script fills, or by that there is none."""
     del page
-    with_explorer = app.config.has_explorer
-    text[0] = MARK.sub(lambda mark: PLACE.format(form=mark.group(1)) if with_explorer else MISSING, text[0])
+    with_explorer = app.config.with_explorer
+    text[0] = MARK.sub(lambda mark: PLACE.format(form=mark.group(1)) if with_explorer else LEFT_OUT, text[0])
 
 
 def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Load the scripts on pages with the explorer, and on no other."""
     del template, context
-    if doctree is not None and app.config.has_explorer and 'class="hs-explorer"' in doctree.astext():
+    if doctree is not None and app.config.with_explorer and 'class="hs-explorer"' in doctree.astext():
         logger.debug("explorer on %s", page)
         app.add_css_file("explorer.css")
         app.add_js_file("explorer-worker.js", loading_method="defer")
@@ -107,7 +110,7 @@ def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], do
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
-    app.add_config_value("has_explorer", default=False, rebuild="env", types=[bool])
+    app.add_config_value("with_explorer", default=True, rebuild="env", types=[bool])
     app.connect("builder-inited", build)
     app.connect("source-read", place)
     app.connect("html-page-context", add_files)

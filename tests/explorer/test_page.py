@@ -55,7 +55,7 @@ def settings(kind: str, rng: random.Random) -> dict[str, Any]:
     if kind in ("fixed", "shuffled"):
         batches = rng.choice((10, 40, 100))
         chosen |= {
-            "records": 100 * batches,
+            "num_records": 100 * batches,
             "batch_size": rng.choice((100, 99)),
             "epochs": round(between(rng, 1, 20), 1),
         }
@@ -147,7 +147,7 @@ def test_statements_are_those_of_python(sampling: str, batch_size: int, full: An
     known = {"batch_size": batch_size, "noise_multiplier": 1.1, "delta": 1e-5}
     adjacency = "replace" if sampling == "fixed" else "add_or_remove"
     link = known | {
-        "records": 60000,
+        "num_records": 60000,
         "mechanism": sampling,
         "epochs": 15,
         "length": "epochs",

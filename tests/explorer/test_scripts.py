@@ -47,6 +47,14 @@ def test_numbers_are_written_as_in_python(tmp_path: Path) -> None:
     assert eval(infinite) == math.inf
 
 
+def test_fractions_are_numbers(tmp_path: Path) -> None:
+    """A fraction is the quotient of two doubles, as in a command; what is no quotient is no number."""
+    known = {"1/3": 1 / 3, " 256 / 60000 ": 256 / 60000, "1e-3/2": 5e-4, "0.25": 0.25}
+    wrong = ["1/", "/3", "1/3/2", "1/0", "a/3", "/", ""]
+    found = node(tmp_path, "numbers.js", "given.map(m.parse)", [*known, *wrong])
+    assert found == [*known.values(), *[None] * len(wrong)]
+
+
 def test_steps_are_counted_as_in_python(tmp_path: Path) -> None:
     """Epochs give the steps, and the passes over the data, that Python counts."""
     rng = random.Random(2)
@@ -57,10 +65,10 @@ def test_steps_are_counted_as_in_python(tmp_path: Path) -> None:
     counted = node(tmp_path, "training.js", "given.map((cell) => m.stepsOf(...cell))", given)
     assert counted == [steps_of(*cell) for cell in given]
     settings = [
-        {"steps": steps, "records": n, "batch_size": b} for steps, (_, n, b) in zip(counted, given, strict=True)
+        {"steps": steps, "num_records": n, "batch_size": b} for steps, (_, n, b) in zip(counted, given, strict=True)
     ]
     passes = node(tmp_path, "training.js", "given.map((cell) => m.passesOf(m.trainingOf(cell)))", settings)
-    assert passes == [Batches(cell["records"], cell["batch_size"], cell["steps"], 1.0).passes for cell in settings]
+    assert passes == [Batches(cell["num_records"], cell["batch_size"], cell["steps"], 1.0).passes for cell in settings]
 
 
 def test_doubts_are_those_of_python(tmp_path: Path) -> None:
@@ -89,6 +97,8 @@ def test_links_hold_settings(tmp_path: Path) -> None:
     expression = "(({ startingSettings, toHash, fromHash }) => fromHash('#' + toHash(startingSettings(given))))(m)"
     found = node(tmp_path, "state.js", expression, given)
     assert given.items() <= found.items()
+    older = node(tmp_path, "state.js", "m.fromHash('#mechanism=fixed&records=500&batch_size=20')", None)
+    assert older == {"mechanism": "fixed", "num_records": "500", "batch_size": "20"}
     assert node(tmp_path, "state.js", "m.fromHash('#what-the-numbers-mean')", None) == {}
     assert node(tmp_path, "state.js", "m.fromHash('#mechanism=constructor&__proto__=1')", None) == {}
 
@@ -136,17 +146,19 @@ def test_scripts_ask_for_nothing(script: Path) -> None:
     assert addresses <= ({"http:"} if "www.w3.org/2000/svg" in text else set())
 
 
-def test_the_site_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where em++ is absent, pages say so in the explorer's place; where it is there, they have an element for it."""
+def test_a_site_without_explorer_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where em++ is absent the build fails and names what it needs; a site that shall have none says so in the explorer's place."""
     explorer = explorer_page.extension("explorer")
     monkeypatch.delenv("HOCKEYSTICK_WASM", raising=False)
     monkeypatch.setattr(explorer.shutil, "which", lambda tool: None if tool == "em++" else tool)
-    assert explorer.package() is None
-    for found in (False, True):
-        text = [(PAGE / "index.md").read_text(encoding="utf-8")]
-        explorer.place(SimpleNamespace(config=SimpleNamespace(has_explorer=found)), "explorer/index", text)
-        assert ("built without `em++`" in text[0]) is not found
-        assert ('data-form="full"' in text[0]) is found
+    with pytest.raises(explorer.ExtensionError, match=r"needs em\+\+.*with_explorer=0"):
+        explorer.build(SimpleNamespace(config=SimpleNamespace(with_explorer=True)))
+    for wanted in (False, True):
+        text, app = [(PAGE / "index.md").read_text(encoding="utf-8")], SimpleNamespace()
+        app.config = SimpleNamespace(with_explorer=wanted)
+        explorer.place(app, "explorer/index", text)
+        assert ("built without the explorer" in text[0]) is not wanted
+        assert ('data-form="full"' in text[0]) is wanted
 
 
 def laplace_trade_off(rate: float, mu: float) -> float:

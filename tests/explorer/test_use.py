@@ -239,7 +239,7 @@ def test_a_slow_statement_does_not_freeze_the_number(page: Any) -> None:
             };
         }"""
     )
-    link = urlencode(slow | {"records": 60000, "batch_size": 7, "steps": 128580})
+    link = urlencode(slow | {"num_records": 60000, "batch_size": 7, "steps": 128580})
     page.evaluate("link => { location.hash = link }", link)
     explorer_page.wait(page, "number")
     page.wait_for_timeout(300)  # for the statement to begin

@@ -28,6 +28,16 @@ def test_public_rooms_have_a_page() -> None:
         assert all((DOCS / page).exists() for page in pages), package
 
 
+def test_titles_are_the_labels_of_the_navigation() -> None:
+    """No page has another name in the navigation than its title, and no two pages have the same title."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    labelled = {line for text in texts.values() for line in re.findall(r"^[^|<>`#\n]+ <[\w/]+>$", text, re.MULTILINE)}
+    assert labelled == set()
+    titles = [title for text in texts.values() for title in re.findall(r"\A# (.+)$", text, re.MULTILINE)]
+    assert len(titles) > 45
+    assert len(titles) == len(set(titles))
+
+
 def test_formulas_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every formula becomes MathML: seconds, where building the site takes a minute."""
     latex = pytest.importorskip("docutils.utils.math.latex2mathml")
@@ -37,9 +47,11 @@ def test_formulas_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     for page in sorted(DOCS.rglob("*.md")):
         text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for displayed, inline in formula.findall(text):
+            if re.search(r"\n *([-+*>]|\d+[.)]) ", inline):
+                unknown.append(f"{page.relative_to(DOCS)}: {inline}: a line of it begins a list")
             try:
                 latex.tex2mathml(mathml.BIG.sub("", (displayed or inline).strip()))
-            except Exception as error:  # noqa: BLE001, PERF203 - of whatever kind
+            except Exception as error:  # noqa: BLE001 - of whatever kind
                 unknown.append(f"{page.relative_to(DOCS)}: {displayed or inline}: {error}")
     assert unknown == []
 

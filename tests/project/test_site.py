@@ -6,12 +6,15 @@ import importlib.util
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import explorer_page
 import processes
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +70,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site as its readers would, all blocks executed, but for the gallery's pictures."""
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
+    options += () if explorer_page.extension("explorer").package() else ("-D", "with_explorer=0")
     folders = (ROOT / "docs" / "extensions", ROOT / "tests" / "reference")
     command = [sys.executable, "-c", BUILD, *map(str, folders), *options, "docs", str(out)]
     before = changed_files()
@@ -111,3 +115,71 @@ def test_links_lead_somewhere(site: Path) -> None:
             if not found.exists() or (anchor and found in pages and anchor not in pages[found].anchors):
                 broken.append(f"{path.relative_to(site)}: {target}")
     assert not broken, broken
+
+
+# What newcomers type into the search box, and the page that answers.
+TERMS = {
+    "audit": "audit/audit",
+    "last iterate": "hidden_state/hidden_states",
+    "batch size": "guide/statement",
+    "model card": "guide/statement",
+    "drop_last": "guide/statement",
+    "FedAvg": "guide/federated",
+    "secure aggregation": "guide/federated",
+    "budget": "accounting/budgets",
+    "group privacy": "accounting/budgets",
+    "shuffled": "accounting/allocation",
+    "balls and bins": "accounting/allocation",
+    "Opacus": "project/switching",
+    "JAX": "project/switching",
+    "TensorFlow Privacy": "project/switching",
+    "C++": "project/embedding",
+    "Rust": "project/embedding",
+    "install": "guide/start",
+    "DP-SGD": "guide/start",
+    "noise multiplier": "guide/glossary",
+    "membership inference": "accounting/risk",
+    "Poisson sampling": "accounting/sampling",
+    "user level": "accounting/sampling",
+    "DP-FTRL": "accounting/correlated_noise",
+    "PATE": "accounting/selection",
+    "hyperparameter tuning": "guide/recipes",
+    "synthetic data": "guide/recipes",
+    "cluster": "sweep/scale",
+}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Start the browser once."""
+    with explorer_page.browser() as started:
+        yield started
+
+
+def test_terms_of_newcomers_find_their_page(site: Path, chromium: Any) -> None:
+    """The search box of the site has the page that answers first or second, and no page twice."""
+    page = chromium.new_page()
+    page.goto((site / "search.html").as_uri())
+    page.wait_for_function("() => typeof Search !== 'undefined' && Search._index !== null")
+    ask = "term => Search._performSearch(...Search._parseQuery(term)).map(found => found[0]).reverse()"
+    assert len(TERMS) >= 25
+    found = {term: page.evaluate(ask, term)[:2] for term in TERMS}
+    assert {term: found[term] for term, expected in TERMS.items() if expected not in found[term]} == {}
+    page.close()
+
+
+def test_pages_do_not_scroll_sideways(site: Path, chromium: Any) -> None:
+    """From a phone to a wide screen no page is wider than the screen, and neither is its text."""
+    page, wide = chromium.new_page(), []
+    widths = [320 + round(1600 * k / 19) for k in range(20)]
+    paths = [path for path in sorted(site.rglob("*.html")) if "_modules" not in path.parts]
+    for path in paths:
+        page.goto(path.as_uri())
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 800})
+            reach = page.evaluate("document.documentElement.scrollWidth")
+            if reach > width:
+                wide.append(f"{path.relative_to(site)} at {width}: {reach}")
+    page.close()
+    assert len(paths) > 50
+    assert wide == []

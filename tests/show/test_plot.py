@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from decimal import Decimal
@@ -22,10 +23,14 @@ from hockeystick.sweep.plan import parse
 image = pytest.importorskip("matplotlib.image")
 pytest.importorskip("pyarrow")
 
-from matplotlib.collections import LineCollection
+
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
 
 from drawn_plans import EPS, THETA, R
-from hockeystick.plot.matplotlib_figures import iso_levels
+from hockeystick.plot.matplotlib_figures import _joined as joined
+from hockeystick.plot.matplotlib_figures import _sides as sides
+from hockeystick.plot.matplotlib_figures import iso_levels, side_within
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
 from hockeystick.sweep.store import stored_sweep
@@ -353,7 +358,37 @@ def test_budget_runs_along_cells(tmp_path: Path) -> None:
     values = hs.dpsgd_epsilon([0.9, 1.3], 0.02, [[100], [400]], 1e-5)
     budget = float(values[1, 1]) + 1e-9
     (figure,) = drawn(plan, tmp_path, "noise_multiplier", "steps", budget).values()
-    (border,) = figure.axes[0].findobj(LineCollection)
-    kept = values <= budget
-    assert len(border.get_segments()) == (kept[:, 1:] != kept[:, :-1]).sum() + (kept[1:] != kept[:-1]).sum()
-    assert f"at most {budget:.12g} on one side" in figure.get_suptitle().replace("\n", " ")
+    (border,) = (patch for patch in figure.axes[0].patches if isinstance(patch, PathPatch))
+    assert values[1, 0] > budget < values[0, 0]  # less noise
+    assert values[0, 1] < budget
+    assert border.get_path().codes.tolist() == [
+        Outline.MOVETO,
+        Outline.LINETO,
+        Outline.LINETO,
+    ]  # one path, upwards, past both rows
+    assert f"at most {budget:.12g} to its right" in figure.get_suptitle().replace("\n", " ")
+
+
+def test_borders_go_along_every_side_once() -> None:
+    """Of any cells that keep a budget, the lines go once along each side to a cell that does not; a border without ends is closed."""
+    rng = np.random.default_rng(3)
+    for share in (0.05, 0.3, 0.5, 0.9):
+        kept = rng.random((7, 9)) < share
+        gone = [{one, two} for line in joined(*sides(kept)) for one, two in itertools.pairwise(line)]
+        assert len(gone) == (kept[:, 1:] != kept[:, :-1]).sum() + (kept[1:] != kept[:-1]).sum()
+        assert len(set(map(frozenset, gone))) == len(gone)
+    kept = np.zeros((3, 3), dtype=bool)
+    kept[1, 1] = True
+    (line,) = joined(*sides(kept))
+    assert line[0] == line[-1]
+    assert len(line) == 5
+
+
+def test_the_side_of_a_budget_is_named() -> None:
+    """The title says where less lies: above and to the right where both arguments lower the value."""
+    falling = 10.0 - np.add.outer(np.arange(4), np.arange(5))[None]
+    assert side_within(falling, 7.0) == "above it and to its right"
+    assert side_within(falling[:, ::-1], 7.0) == "below it and to its right"
+    assert side_within(falling[:, :, ::-1], 7.0) == "above it and to its left"
+    assert side_within(falling, 0.5) == ""
+    assert side_within(np.concatenate([falling, falling[:, ::-1]]), 7.0) == "where the colour is that of less"

@@ -117,7 +117,8 @@ def test_page_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert "epsilon linspace 0.0 4.0 300 64" in words
     assert "All 30,000 cells of the plan are there." in words
     everything = hs.theta(np.linspace(0, 4, 300)[:, None], np.geomspace(0.1, 10, 100))
-    assert f"{float(everything.min())!r} {float(everything.max())!r} 0" in words
+    least, greatest = hs.format_lower(everything.min(), ".4g"), hs.format_upper(everything.max(), ".4g")
+    assert f"{least} {greatest} 0" in words
 
 
 def test_labels_and_origin(tmp_path: Path) -> None:

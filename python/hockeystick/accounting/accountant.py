@@ -56,7 +56,7 @@ LONGEST_CURVE = 10**6
 
 
 class Accountant(Steps):
-    """What a sequence of mechanisms leaks in all.
+    """A ledger of mechanisms, with the certified epsilon and delta of their composition.
 
     Parameters
     ----------

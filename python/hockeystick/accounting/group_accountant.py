@@ -11,7 +11,7 @@ __all__ = ["group_accountant", "group_epsilon"]
 
 
 def group_accountant(accountant: Accountant, group_size: int) -> Accountant:
-    """Return an accountant of the same releases, for which a group of records is what a record was.
+    """Return an accountant of the same releases whose privacy unit is a group of records.
 
     Parameters
     ----------

@@ -341,7 +341,7 @@ def exclusive(
 
 
 class ClientLedgers:
-    """What each client of a federated training has been charged, in a file that survives a restart.
+    """The privacy ledgers of the clients of a federated training, in a file that survives a restart.
 
     Parameters
     ----------

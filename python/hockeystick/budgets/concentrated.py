@@ -212,7 +212,7 @@ def _epsilon_of(rho: float, xi: float, failure: float, delta: float) -> float:
 
 
 class ZeroConcentratedOdometer(Odometer):
-    """What adaptively chosen steps with zero-concentrated differential privacy have spent so far.
+    """A privacy odometer of adaptively chosen steps with zero-concentrated differential privacy.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ MIXED_ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96,
 
 
 class RenyiOdometer(Odometer):
-    """What adaptively chosen mechanisms have spent so far.
+    """A privacy odometer of adaptively chosen mechanisms, by their Renyi divergences.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ MAX_BANDS, MAX_ROWS = 512, 192  # some ten seconds
 
 
 class Conditioned(NamedTuple):
-    """A matrix mechanism as independent steps, and the probability that they do not stand for it.
+    """Independent steps that dominate a matrix mechanism, but for a probability of failure.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ def isrl_to_central(epsilon: ArrayLike, delta: ArrayLike) -> Budget:
 
 
 def group_privacy(epsilon: ArrayLike, delta: ArrayLike, group_size: ArrayLike) -> Budget:
-    r"""Return the guarantee of a group of records, from that of one.
+    r"""Return the (epsilon, delta) of a group of records from that of one record.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def group_privacy(epsilon: ArrayLike, delta: ArrayLike, group_size: ArrayLike) -
 
 
 def isrl_to_user_level(epsilon: ArrayLike, delta: ArrayLike, num_records: ArrayLike) -> Budget:
-    """Return the guarantee of a whole silo, from that of one of its records.
+    """Return the (epsilon, delta) of a whole silo from that of one of its records.
 
     Parameters
     ----------

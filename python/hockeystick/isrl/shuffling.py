@@ -34,7 +34,7 @@ def amplify(epsilon: Array, num_silos: Array, num_records: Array, slack: Array) 
 
 
 def clone_bound(probability: ArrayLike, num_silos: ArrayLike, delta: ArrayLike) -> Result:
-    """Return the epsilon at which a message hides among the clones of it that others send.
+    """Return the epsilon of shuffled messages by the clones that other senders provide.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def clone_bound(probability: ArrayLike, num_silos: ArrayLike, delta: ArrayLike) 
 def shuffle_amplification(
     epsilon: ArrayLike, delta: ArrayLike, *, num_silos: ArrayLike, num_records: ArrayLike = 1, slack: ArrayLike
 ) -> Budget:
-    r"""Return what one round of shuffled messages leaks, from what each message leaks.
+    r"""Return the guarantee of one round of shuffled messages from the local guarantee of each message.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def shuffle_amplification(
 def shuffle_amplification_composed(
     epsilon: float, delta: float, *, num_silos: int, num_records: int = 1, rounds: int
 ) -> Budget:
-    """Return what several rounds of shuffled messages leak.
+    """Return the composed guarantee of several rounds of shuffled messages.
 
     Parameters
     ----------

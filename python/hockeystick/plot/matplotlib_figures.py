@@ -14,9 +14,11 @@ from hockeystick.plot.scales import FEW, Array, Line, Scale, is_wide, value_ends
 
 try:
     from matplotlib.axes import Axes
-    from matplotlib.collections import LineCollection, QuadMesh
+    from matplotlib.collections import QuadMesh
     from matplotlib.colors import LogNorm, Normalize
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414, for _demo_picture
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import MaxNLocator, NullLocator
 except ImportError as missing:
@@ -74,7 +76,7 @@ def heat_maps(
     for panel, panel_values, panel_title in zip(panels, values, panel_titles, strict=True):
         mesh = heat_map(panel, x, y, panel_values, colours=colours, title=panel_title, printed=printed)
         if budget is not None:
-            _budget_line(panel, x, y, panel_values <= budget)
+            _budget_line(panel, x, y, panel_values <= budget, budget)
     colours.add_bar(figure, panels, mesh, label)
     return figure
 
@@ -196,16 +198,61 @@ def _iso_lines(panel: Axes, x: Scale, y: Scale, values: Array, log: bool) -> Non
         text.set_clip_on(False)  # half a number at the border misleads
 
 
-def _budget_line(panel: Axes, x: Scale, y: Scale, kept: Any) -> None:
-    """Draw the borders between cells that keep a budget and those that do not: nothing is claimed between the values."""
+def _budget_line(panel: Axes, x: Scale, y: Scale, kept: Any, budget: float) -> None:
+    """Draw the border of the cells that keep a budget, along their sides: nothing is claimed between the values."""
+    lines = _joined(*_sides(kept))
+    if not lines:
+        return
     across, up = x.edges(), y.edges()
-    rows, columns = np.nonzero(kept[:, 1:] != kept[:, :-1])
-    sides = [[(across[at + 1], up[row]), (across[at + 1], up[row + 1])] for row, at in zip(rows, columns, strict=True)]
-    rows, columns = np.nonzero(kept[1:] != kept[:-1])
-    sides += [[(across[at], up[row + 1]), (across[at + 1], up[row + 1])] for row, at in zip(rows, columns, strict=True)]
-    lines = LineCollection(sides, colors="#D55E00", linewidths=2.6, capstyle="round")
-    lines.set_path_effects([withStroke(linewidth=4.2, foreground="white")])
-    panel.add_collection(lines, autolim=False)
+    corners = [np.array([(across[column], up[row]) for row, column in line]) for line in lines]
+    path = Path.make_compound_path(*map(Path, corners))
+    style = {"facecolor": "none", "edgecolor": "#D55E00", "linewidth": 2.6, "joinstyle": "miter"}
+    effects = [withStroke(linewidth=4.2, foreground="white")]
+    panel.add_patch(PathPatch(path, **style, path_effects=effects))
+    if max(kept.shape) > FEW:  # a coarse grid has numbers in its cells
+        longest = max(corners, key=len)
+        middle, height = longest[len(longest) // 2]
+        label = panel.text(middle, height, f"{budget:.12g}", ha="center", va="center", fontsize="small")
+        label.set(path_effects=effects, color="#A04000", weight="bold")
+
+
+def _sides(kept: Any) -> tuple[list[Any], list[Any]]:
+    """Return the upright and the level sides between a cell that is kept and one that is not, each by its corners (row, column)."""
+    upright = [((row, at + 1), (row + 1, at + 1)) for row, at in np.argwhere(kept[:, 1:] != kept[:, :-1]).tolist()]
+    level = [((row + 1, at), (row + 1, at + 1)) for row, at in np.argwhere(kept[1:] != kept[:-1]).tolist()]
+    return upright, level
+
+
+def _joined(*sides: list[Any]) -> list[list[tuple[int, int]]]:
+    """Return lines that go along each side once."""
+    left = [side for kind in sides for side in kind]
+    ends: dict[tuple[int, int], list[Any]] = {}
+    for side in left:
+        for corner in side:
+            ends.setdefault(corner, []).append(side)
+    unused, lines = set(left), []
+    for first in sorted(left, key=lambda side: min(len(ends[corner]) for corner in side)):  # those at an end of a line
+        if first not in unused:
+            continue
+        unused.remove(first)
+        line = list(first) if len(ends[first[0]]) <= len(ends[first[1]]) else list(reversed(first))
+        while following := next((side for side in ends[line[-1]] if side in unused), None):
+            unused.remove(following)
+            line.append(following[1] if following[0] == line[-1] else following[0])
+        lines.append(line)
+    return lines
+
+
+def side_within(panels: Any, budget: float) -> str:
+    """Return in words on which side of its border a budget is kept, in all panels (panels, y, x)."""
+    kept = panels <= budget
+    words = []
+    for axis, (more, less) in ((1, ("above it", "below it")), (2, ("to its right", "to its left"))):
+        steps = np.diff(kept.astype(int), axis=axis)
+        if (steps > 0).any() and (steps < 0).any():
+            return "where the colour is that of less"
+        words += [word for word, found in ((more, steps > 0), (less, steps < 0)) if found.any()]
+    return " and ".join(words)
 
 
 def _numbers(panel: Axes, scales: tuple[Scale, Scale], values: Array, norm: Normalize, printed: Printer) -> None:

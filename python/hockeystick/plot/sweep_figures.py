@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots
+from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots, side_within
 from hockeystick.plot.scales import FEW, Scale, drawn_scale, same_bound
 from hockeystick.sweep.functions import printer, status, unit_of_value, with_unit
 from hockeystick.sweep.plan import Output
@@ -25,9 +25,7 @@ def figures_of(view: Choice, store: Store, outputs: list[str], budget: float | N
     if view.y is None:
         series = {_output_label(view, name): values[:, 0, :] for name, values in tables.items()}
         name = outputs[0] if len(outputs) == 1 else "outputs"
-        return {
-            name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs, budget), budget=budget)
-        }
+        return {name: line_plots(across, series, panel_titles=titles, title=_title(view, outputs), budget=budget)}
     up = _drawn_scale(view, view.y)
     return {
         name: heat_maps(
@@ -36,7 +34,7 @@ def figures_of(view: Choice, store: Store, outputs: list[str], budget: float | N
             values,
             label=_output_label(view, name),
             panel_titles=titles,
-            title=_title(view, [name], budget),
+            title="\n".join((_title(view, [name]), *_border(values, budget))),
             printed=printer(functions[name]),
             colours=Colours.of(same_bound(functions, name, tables)),
             budget=budget,
@@ -45,13 +43,22 @@ def figures_of(view: Choice, store: Store, outputs: list[str], budget: float | N
     }
 
 
-def _title(view: Choice, outputs: list[str], budget: float | None) -> str:
-    """Return the plan's title, what the outputs are with their arguments, what is held or fixed, and the budget."""
+def _title(view: Choice, outputs: list[str]) -> str:
+    """Return the plan's title, what the outputs are with their arguments, and what is held or fixed."""
     named = "; ".join(_named(_output(view, name)) for name in outputs)
     fixed = ", ".join(f"{name} = {_text(value)}" for name, value in view.plan.fixed.items())
     held = ", ".join(text for text in (view.held, fixed) if text)
-    border = "" if budget is None else f"thick border: at most {budget:.12g} on one side, more on the other"
-    return "\n".join(text for text in (view.plan.title, named, held, view.chosen, border) if text)
+    return "\n".join(text for text in (view.plan.title, named, held, view.chosen) if text)
+
+
+def _border(values: Any, budget: float | None) -> list[str]:
+    """Return what the border of a budget means, as a line or none."""
+    if budget is None:
+        return []
+    side = side_within(values, budget)
+    if not side:
+        return [f"budget {budget:.12g}: {'all' if (values <= budget).all() else 'no'} cells keep it"]
+    return [f"thick border: at most {budget:.12g} {side}, more elsewhere"]
 
 
 def _named(output: Output) -> str:

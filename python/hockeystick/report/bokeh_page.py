@@ -117,7 +117,8 @@ def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
     ends = sample.counts.ranges.get(output.column, (np.nan, np.nan))
-    least, greatest = ("" if np.isnan(end) else repr(end) for end in ends)
+    rounded = zip((format_lower, format_upper), ends, strict=True)
+    least, greatest = ("" if np.isnan(end) else outward(end, ".4g") for outward, end in rounded)
     return {
         "column": output.column,
         "function": output.function.name,

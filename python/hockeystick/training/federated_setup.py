@@ -31,7 +31,7 @@ Sampling: TypeAlias = Literal["poisson", "fixed_size", "all", "shuffled"]
 
 
 class FederatedParameters(NamedTuple):
-    """What a federated training releases, for an accountant.
+    """The mechanism, the number of releases and the assumptions of a federated training.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from hockeystick.training.federated_setup import FederatedParameters
 
 
 class UserLevelParameters(NamedTuple):
-    """What a training leaks about a user, in two ways of drawing batches.
+    """The user-level guarantees of DP-SGD with batches of records and with batches of users.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def user_level_parameters(
     steps: int,
     noise_multiplier: float,
 ) -> UserLevelParameters:
-    """Return what DP-SGD leaks about a user who holds several records, with batches of records and with batches of users.
+    """Return the user-level guarantees of DP-SGD with batches of records and with batches of users.
 
     Parameters
     ----------
