@@ -39,6 +39,7 @@ class Gaussian(Mechanism):
     """
 
     noise_multiplier: float
+    _never_refused: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -67,6 +68,7 @@ class Laplace(Mechanism):
     """
 
     noise_multiplier: float
+    _never_refused: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
