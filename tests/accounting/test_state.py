@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import pickle
+import random
 
 import hypothesis.strategies
 import pytest
@@ -76,6 +77,19 @@ def test_order_is_kept(word, more):
         written = [mechanism for mechanism, count in runs_of(one.state_dict()["steps"]) for _ in range(count)]
         assert written == [mechanism for mechanism, _ in states_of([(mechanism, 1) for mechanism in steps])]
         assert one.ledger == accountant.ledger
+
+
+def test_very_many_mechanisms():
+    """More than a thousand mechanisms, each made anew when it comes again, are counted as a dictionary counts them, however they are pickled on the way."""
+    draws = random.Random(1)
+    accountant, counts = hs.Accountant(), dict[hs.Gaussian, int]()
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        for noise in draws.choices(range(1, 1500), k=400):
+            accountant.compose(hs.Gaussian(float(noise)), noise)
+            counts[hs.Gaussian(float(noise))] = counts.get(hs.Gaussian(float(noise)), 0) + noise
+        accountant = pickle.loads(pickle.dumps(accountant, protocol))
+        assert list(accountant.ledger.items()) == list(counts.items())
+        assert len(accountant) == sum(counts.values())
 
 
 @pytest.mark.parametrize("period", [2, 3, 7, 20, 32])

@@ -68,6 +68,8 @@ def _meant(value: object, choices: Sequence[str], also_called: Mapping[str, str]
 
 def scalar(name: str, value: float, rule: Callable[[float], bool], domain: str) -> float:
     """Return `value` as a float if it is one real number for which `rule` holds."""
+    if type(value) is float and rule(value):  # most are
+        return value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         msg = f"{name} must be a real number, not {shown(value)}"
         raise TypeError(msg)
@@ -192,7 +194,7 @@ def real(name: str, value: ArrayLike) -> Array:
     if type(value) is int:  # np.asarray makes objects of large ones
         return np.asarray(_double(value))
     try:
-        numeric = not _is_misread(value)
+        numeric = type(value) is np.ndarray or not _is_misread(value)
         array = np.asarray(value) if numeric else np.empty(0)
         numeric = numeric and array.dtype.kind in "iuf"
     except (ValueError, TypeError, RuntimeError):  # a ragged sequence; a tensor with gradients; lists without end
@@ -357,7 +359,7 @@ class Checks:
     @property
     def threads(self) -> int:
         """Return the number of threads; the system is asked late, since a single cell needs one."""
-        return thread_count(self._threads)
+        return self._threads or thread_count(None)
 
     def _check(self, name: str, value: ArrayLike, rule: Callable[[Any], Any], domain: str) -> Array:
         array = real(name, value)

@@ -43,7 +43,7 @@ from hockeystick.accounting.composition import ENGINES, Composition, Engine, Que
 from hockeystick.accounting.privacy_curve import false_negative_rates
 from hockeystick.accounting.state import dump, load
 from hockeystick.accounting.statement import guaranteed, stated
-from hockeystick.accounting.steps import Block, Record, Steps
+from hockeystick.accounting.steps import Block, Record, Steps, checked_count
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 from hockeystick.mechanisms.premises import Premises
@@ -141,17 +141,15 @@ class Accountant(Steps):
         TypeError
             If an argument is of the wrong type.
         """
-        count = self._checked(mechanism, count)
+        step, count = self._step(mechanism), checked_count(count)
         if count:
-            self._change(Record.plus, mechanism, count)
+            self._change(Record.plus, step, count)
         return self
 
     def _compose_together(self, steps: Sequence[tuple[Mechanism, int]]) -> None:
         """Add all the steps, or none of them if one is refused."""
-        steps = [(mechanism, self._checked(mechanism, count)) for mechanism, count in steps]
-        self._change(
-            lambda record: reduce(lambda longer, step: longer.plus(*step) if step[1] else longer, steps, record)
-        )
+        runs = [(self._step(mechanism), checked_count(count)) for mechanism, count in steps]
+        self._change(lambda record: reduce(lambda longer, run: longer.plus(*run) if run[1] else longer, runs, record))
 
     def _composition(self) -> Composition:
         """Return the present ledger as the core holds it. A query asks one composition alone, and so sees one ledger."""
@@ -199,7 +197,7 @@ class Accountant(Steps):
     def _checked_item(self, what: Mechanism | Block, count: int) -> Any:
         if isinstance(what, tuple):
             return tuple(self._checked_item(*item) for item in what), count_scalar("count", count)
-        return what, self._checked(what, count, 1)
+        return self._step(what), checked_count(count, 1)
 
     @overload
     def delta(self, epsilon: float) -> float: ...

@@ -1,6 +1,6 @@
 """Steps that were composed: how often each mechanism, and in which order, as values that never change, and an object that grows.
 
-The order is kept in the size of what repeats. It is a list of items; an item is a run, a mechanism's number with a count, or a block, some items
+The order is kept in the size of what repeats. It is a list of items; an item is a run, a mechanism with a count, or a block, some items
 with how often they come. When a run ends, the items at the end of the list are compared with those before them:
 
     g h   g h        becomes   (g h) x 2
@@ -12,7 +12,7 @@ is kept run by run. No run is lost or moved: written out, the items are the runs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -20,57 +20,23 @@ from typing import Any, NamedTuple, TypeAlias
 from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
 from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.accounting.renyi_divergence import require_bound
-from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism, require_known
+from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism, require_mechanism
 
 LONGEST = 32  # items of a block: a training that changes between so many noises and begins again
 NESTED = 5  # blocks within each other
-SMALL = 32  # mechanisms whose counts are copied at once
+LATE = 32  # ended runs that may stand beside the counts; more beside those of many mechanisms
 
-Item: TypeAlias = "tuple[int | tuple[Item, ...], int]"  # a number or a block, and how often it comes
-Block: TypeAlias = "tuple[tuple[Mechanism | Block, int], ...]"  # items with mechanisms instead of numbers
+Item: TypeAlias = "tuple[Step | tuple[Item, ...], int]"  # a step or a block, and how often it comes
+Block: TypeAlias = "tuple[tuple[Mechanism | Block, int], ...]"  # items with mechanisms instead of steps
 Stack: TypeAlias = "tuple[Stack, Item] | None"  # the last item on top
 
 
-class Counts:
-    """How often each mechanism was composed, and its number, in the order in which they came first.
+class Step:
+    """A mechanism in records: one object for all that are equal, so that records compare objects and no parameters."""
 
-    With one more it is another object. Both share most of what they hold, so that a ledger of n mechanisms is changed in a time of root n.
-    """
-
-    __slots__ = ("_kept", "_recent", "_size")
-
-    def __init__(self, kept: dict[Mechanism, tuple[int, int]], recent: dict[Mechanism, tuple[int, int]], size: int):
-        self._kept, self._recent, self._size = kept, recent, size  # what is recent counts
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a copy or a pickle is made from."""
-        return Counts, (self._kept | self._recent, {}, self._size)
-
-    def find(self, mechanism: Mechanism) -> tuple[int, int]:
-        """Return the number of a mechanism and how often it was composed."""
-        found = self._recent.get(mechanism) if self._recent else None
-        return found or self._kept.get(mechanism) or (self._size, 0)
-
-    def plus(self, mechanism: Mechanism, count: int, found: tuple[int, int]) -> Counts:
-        """Return the counts with steps more, or raise ValueError if they are too many. `found` is what `find` returns."""
-        number, before = found
-        kept, recent, size = self._kept, self._recent, self._size + (not before)
-        if len(kept) < SMALL or len(recent) ** 2 > len(kept):
-            kept, recent = kept | recent if recent else kept.copy(), {}
-            kept[mechanism] = number, _total(before, count)
-        else:
-            recent = recent.copy()
-            recent[mechanism] = number, _total(before, count)
-        return Counts(kept, recent, size)
-
-    def totals(self) -> dict[Mechanism, int]:
-        """Return how often each mechanism was composed."""
-        return {mechanism: total for mechanism, (_, total) in (self._kept | self._recent).items()}
-
-
-def _total(before: int, count: int) -> int:
-    total = before + count
-    return total if total <= LARGEST_COUNT else count_scalar("count", total)
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.has_come = False  # whether a run of it ended in some record; otherwise the end of one repeats nothing
 
 
 def _items(stack: Stack) -> tuple[Item, ...]:
@@ -82,10 +48,10 @@ def _items(stack: Stack) -> tuple[Item, ...]:
     return tuple(reversed(items))
 
 
-def _written_out(items: tuple[Item, ...]) -> Iterator[tuple[int, int]]:
+def _written_out(items: tuple[Item, ...]) -> Iterator[tuple[Mechanism, int]]:
     for what, count in items:
-        if isinstance(what, int):
-            yield what, count
+        if isinstance(what, Step):
+            yield what.mechanism, count
         else:
             for _ in range(count):
                 yield from _written_out(what)
@@ -125,100 +91,101 @@ def _depth(item: Item) -> int:
 class Record(NamedTuple):
     """What was composed; and of a filter, what was spent of each of its budgets.
 
-    The last run stands apart, since it may go on: a step more of its mechanism then leaves all else as it is.
+    The last run stands apart, since it may go on: a step more of its mechanism then leaves all else as it is. Runs that ended
+    lately are not counted yet, so that a ledger of n mechanisms is changed in a time of root n, and its changes share what they hold.
     """
 
-    counts: Counts = Counts({}, {}, 0)  # of all steps but the `late` ones
+    counts: dict[Step, int] = {}  # noqa: RUF012, how often each came before the late runs, in the order in which they came first; it never changes
+    late: Stack = None  # the runs that ended since
+    num_late: int = 0
     ended: Stack = None  # the runs and blocks before the last run
-    last: Mechanism | None = None  # the mechanism of the last run; None at the start, and after a block
-    number: int = -1  # of this mechanism, as in `counts`
-    total: int = 0  # how often it was composed in all
-    times: int = 0  # how often in the last run
-    late: int = 0  # how often since that run began: its mechanism's steps that `counts` does not have yet
+    last: Step | None = None  # the step of the last run; None at the start, and after a block
+    times: int = 0  # how often it came in that run
+    num_steps: int = 0
     spent: tuple[Fraction, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a copy or a pickle is made from: the stack itself would be too deep."""
-        return _restored, (self.counts, _items(self.ended), *self[2:])
+        """Return what a copy or a pickle is made from: the stacks themselves would be too deep."""
+        return _restored, (_counted(self.counts, self.late), _items(self.ended), *self[4:])
 
-    @property
-    def num_steps(self) -> int:
-        """The number of steps."""
-        return sum(self.totals().values())
+    def count_of(self, step: Step) -> int:
+        """Return how often a step came."""
+        late = sum(count for what, count in _items(self.late) if what is step)
+        return self.counts.get(step, 0) + late + (self.times if step is self.last else 0)
 
-    def count_of(self, mechanism: Mechanism) -> int:
-        """Return how often a mechanism was composed."""
-        if mechanism is self.last:
-            return self.total
-        number, count = self.counts.find(mechanism)
-        return self.total if number == self.number else count
-
-    def all_counts(self) -> Counts:
-        """Return the counts, those of the late steps included."""
-        if self.last is None or not self.late:
-            return self.counts
-        return self.counts.plus(self.last, self.late, (self.number, self.total - self.late))
+    def _all_counts(self) -> dict[Step, int]:
+        """Return how often each step came, in the order in which they came first; a dictionary of its own."""
+        return _counted(self.counts, self.late if self.last is None else (self.late, (self.last, self.times)))
 
     def totals(self) -> dict[Mechanism, int]:
         """Return how often each mechanism was composed."""
-        return self.all_counts().totals()
+        return {step.mechanism: total for step, total in self._all_counts().items()}
 
-    def plus(self, mechanism: Mechanism, count: int) -> Record:
+    def plus(self, step: Step, count: int) -> Record:
         """Return the record with steps more, or raise ValueError if they are too many."""
-        counts, ended, last, number, total, times, late, spent = self
-        if mechanism is last:
-            return Record(counts, ended, last, number, _total(total, count), times + count, late + count, spent)
-        found = counts.find(mechanism)
+        counts, late, num_late, ended, last, times, num_steps, spent = self
+        num_steps += count
+        if num_steps > LARGEST_COUNT:
+            count_scalar("count", self.count_of(step) + count)
+        if step is last:
+            return Record(counts, late, num_late, ended, last, times + count, num_steps, spent)
         if last is not None:
-            if found[0] == number:  # equal, and another object
-                return self.plus(last, count)
-            ended = (ended, (number, times))
-            ended = _folded(ended) if times < total else ended  # the first run of a mechanism repeats nothing
-        counts = (self.all_counts() if late else counts).plus(mechanism, count, found)
-        return Record(counts, ended, mechanism, found[0], found[1] + count, count, 0, spent)
+            run = last, times
+            ended = _folded((ended, run)) if last.has_come else (ended, run)
+            last.has_come = True
+            late, num_late = (late, run), num_late + 1
+            if num_late > LATE and num_late**2 > len(counts):
+                counts, late, num_late = _counted(counts, late), None, 0
+        return Record(counts, late, num_late, ended, step, count, num_steps, spent)
 
-    def plus_block(self, block: Block, times: int) -> Record:
-        """Return the record with a block more."""
-        counts = self.all_counts()
-        for mechanism, count in _multiplied(block, times):
-            counts = counts.plus(mechanism, count, counts.find(mechanism))
-        ended = self.ended if self.last is None else (self.ended, (self.number, self.times))
-        numbered = _with_leaves(block, lambda mechanism: counts.find(mechanism)[0])
-        return Record(counts, (ended, (numbered, times)), spent=self.spent)
+    def plus_block(self, block: tuple[Item, ...], times: int) -> Record:
+        """Return the record with a block more, or raise ValueError if its steps are too many."""
+        counts, num_steps = self._all_counts(), self.num_steps
+        for step, count in _multiplied(block, times):
+            step.has_come = True
+            counts[step] = count_scalar("count", counts.get(step, 0) + count)
+            num_steps += count
+        ended = self.ended if self.last is None else (self.ended, (self.last, self.times))
+        return Record(counts, ended=(ended, (block, times)), num_steps=num_steps, spent=self.spent)
 
-    def items(self) -> tuple[Item, ...]:
-        """Return the items in order."""
-        last = () if self.last is None else ((self.number, self.times),)
+    def _in_order(self) -> tuple[Item, ...]:
+        last = () if self.last is None else ((self.last, self.times),)
         return (*_items(self.ended), *last)
 
     def runs(self) -> Iterator[tuple[Mechanism, int]]:
         """Return the mechanisms and counts of all runs, the first one first."""
-        mechanisms = list(self.totals())
-        return ((mechanisms[number], count) for number, count in _written_out(self.items()))
+        return _written_out(self._in_order())
 
     def steps(self) -> Block:
-        """Return the items in order, with mechanisms instead of their numbers."""
-        return _with_leaves(self.items(), list(self.totals()).__getitem__)
+        """Return the items in order, with mechanisms instead of steps."""
+        return _with_mechanisms(self._in_order())
 
 
-def _restored(counts: Counts, ended: tuple[Item, ...], *others: Any) -> Record:
+def _counted(counts: dict[Step, int], late: Stack) -> dict[Step, int]:
+    """Return new counts: these, and the late runs."""
+    counts = counts.copy()
+    for step, count in _items(late):
+        counts[step] = counts.get(step, 0) + count
+    return counts
+
+
+def _restored(counts: dict[Step, int], ended: tuple[Item, ...], *others: Any) -> Record:
     stack: Stack = None
     for item in ended:
         stack = (stack, item)
-    return Record(counts, stack, *others)
+    return Record(counts, None, 0, stack, *others)
 
 
-def _multiplied(block: Block, times: int) -> Iterator[tuple[Mechanism, int]]:
+def _multiplied(block: tuple[Item, ...], times: int) -> Iterator[tuple[Step, int]]:
     for what, count in block:
-        if isinstance(what, tuple):
-            yield from _multiplied(what, count * times)
-        else:
+        if isinstance(what, Step):
             yield what, count * times
+        else:
+            yield from _multiplied(what, count * times)
 
 
-def _with_leaves(block: tuple[Any, ...], leaf: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Return items with what `leaf` makes of each mechanism, or of its number."""
-    return tuple((_with_leaves(what, leaf) if isinstance(what, tuple) else leaf(what), count) for what, count in block)
+def _with_mechanisms(items: tuple[Item, ...]) -> Block:
+    return tuple((what.mechanism if isinstance(what, Step) else _with_mechanisms(what), count) for what, count in items)
 
 
 class Steps(ThreadSafe[Record]):
@@ -227,6 +194,7 @@ class Steps(ThreadSafe[Record]):
     def __init__(self, adjacency: Adjacency, record: Record = Record()) -> None:  # noqa: B008, it never changes
         """Start with nothing composed."""
         self._adjacency: Adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
+        self._steps: dict[Mechanism, Step] = {}  # of mechanisms that are supported under this adjacency
         super().__init__(record)
 
     @property
@@ -251,13 +219,36 @@ class Steps(ThreadSafe[Record]):
         """Return how often each mechanism was composed."""
         return self._state.totals()
 
+    def _step(self, mechanism: Mechanism) -> Step:
+        """Return what stands for a mechanism in the record, after checking that it is supported under this adjacency."""
+        steps = self._steps
+        step = steps.get(mechanism) if isinstance(mechanism, Mechanism) else None
+        if step is None:
+            _require_supported(mechanism, self._adjacency)
+            step = steps.setdefault(mechanism, Step(mechanism))
+        return step
+
     def _checked(self, mechanism: Mechanism, count: int, least: int = 0) -> int:
         """Return the checked count, after checking that the mechanism is supported under this adjacency."""
-        known = isinstance(mechanism, Mechanism) and self._state.count_of(mechanism)
-        for release in () if known else require_known(mechanism, self._adjacency):  # compose raises, not a later query
-            require_bound(release, self._adjacency)
-        if type(count) is int and 0 < count <= LARGEST_COUNT:  # most are
-            return count
-        if isinstance(count, float) and float(count).is_integer():  # 1202.0, as an array of `dpsgd_steps` has it
-            count = int(count)
-        return count_scalar("count", count, least)
+        if not isinstance(mechanism, Mechanism) or mechanism not in self._steps:
+            _require_supported(mechanism, self._adjacency)
+        return checked_count(count, least)
+
+
+def _require_supported(mechanism: Mechanism, adjacency: Adjacency) -> None:
+    """Refuse what is no mechanism, or of which nothing is known under this adjacency: here, and not at a later query."""
+    require_mechanism(mechanism)
+    if not mechanism._has_pair:
+        for release, _ in mechanism._plain():
+            require_bound(release, adjacency)
+    elif not mechanism._never_refused:
+        mechanism._holding()._pairs(adjacency)
+
+
+def checked_count(count: int, least: int = 0) -> int:
+    """Return a count of steps if it is one; 1202.0, as an array of `dpsgd_steps` has it, is 1202."""
+    if type(count) is int and 0 < count <= LARGEST_COUNT:  # most are
+        return count
+    if isinstance(count, float) and float(count).is_integer():
+        count = int(count)
+    return count_scalar("count", count, least)

@@ -138,4 +138,4 @@ class PlannedFilter(Filter):
 
     def _room(self, record: Record, mechanism: Mechanism) -> int:
         """Return how many steps of the plan are left."""
-        return self._plan.ledger[mechanism] - record.count_of(mechanism)
+        return self._plan.ledger[mechanism] - record.count_of(self._step(mechanism))

@@ -22,7 +22,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.state import dump_steps, load_runs, require_format
-from hockeystick.accounting.steps import Record, Steps
+from hockeystick.accounting.steps import Record, Step, Steps
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Spending(Steps):
         """
         count = self._checked(mechanism, count)
         if count:
-            self._change(self._paid, mechanism, count)  # a filter compares and pays in one step
+            self._change(self._paid, self._step(mechanism), count)  # a filter compares and pays in one step
         return self
 
     def state_dict(self) -> dict[str, Any]:
@@ -141,15 +141,16 @@ class Spending(Steps):
         self._cost(mechanism)  # refuses here rather than at a later call
         return count
 
-    def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
+    def _paid(self, record: Record, step: Step, count: int) -> Record:
         """Return the record after steps."""
-        return record.plus(mechanism, count)
+        return record.plus(step, count)
 
     def _cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         """Return what one step costs of each budget or at each order, computed once."""
-        if mechanism not in self._costs:
-            self._costs[mechanism] = self._find_cost(mechanism)
-        return self._costs[mechanism]
+        found = self._costs.get(mechanism)
+        if found is None:
+            found = self._costs[mechanism] = self._find_cost(mechanism)
+        return found
 
     def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         """Return what one step costs, or raise ValueError; a filter's rounding, and underflow below SCALE, stay within SLACK."""
@@ -240,20 +241,18 @@ class Filter(Spending):
             raise ValueError(msg)
         self.spend(mechanism, count)
 
-    def _paid(self, record: Record, mechanism: Mechanism, count: int) -> Record:
+    def _paid(self, record: Record, step: Step, count: int) -> Record:
         """Return the record after steps, or raise BudgetExceededError."""
-        room = self._room(record, mechanism)
+        room = self._room(record, step.mechanism)
         if count > room:
-            msg = f"{count} x {shown(mechanism)} exceeds what is left of {shown(self)}; {room} would fit"
+            msg = f"{count} x {shown(step.mechanism)} exceeds what is left of {shown(self)}; {room} would fit"
             raise BudgetExceededError(msg)
-        costs = zip(record.spent, self._cost(mechanism), strict=True)
-        return record.plus(mechanism, count)._replace(
-            spent=tuple(spent + count * Fraction(cost) for spent, cost in costs)
-        )
+        costs = zip(record.spent, self._cost(step.mechanism), strict=True)
+        return record.plus(step, count)._replace(spent=tuple(spent + count * Fraction(cost) for spent, cost in costs))
 
     def _room(self, record: Record, mechanism: Mechanism) -> int:
         """Return how many steps fit: the sum of the costs is exact, whatever the order and the grouping."""
-        most = LARGEST_COUNT - record.count_of(mechanism)
+        most = LARGEST_COUNT - record.count_of(self._step(mechanism))
         for limit, spent, cost in zip(self._limits, record.spent, self._cost(mechanism), strict=True):
             if cost == math.inf:
                 return 0

@@ -45,11 +45,13 @@ class Mechanism:
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
     _has_pair: ClassVar[bool] = True  # else only bounds of Renyi divergences are known
     _assumes: ClassVar[tuple[str, ...]] = ()  # what must be true of every step of the class
+    _never_refused: ClassVar[bool] = False  # has a pair under both adjacencies, whatever its parameters
     _certified: ClassVar[bool] = True  # whether the pair is proven to dominate, if those of the parts are
 
     def _set(self, **values: Any) -> None:
         """Put checked values in the place of those that were given; only before anybody else sees the mechanism, which then never changes."""
-        vars(self).update(values)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def _check(self, **checks: Callable[[str, Any], Any] | Domain) -> None:
         """Check the arguments of these names in their order, each by a function of its name and value, or for the domain of a number."""
@@ -135,9 +137,9 @@ class Mechanism:
         """Return the mechanisms that this one is made of."""
         return ()
 
-    def _within(self) -> tuple[Mechanism, ...]:
+    def _within(self) -> list[Mechanism]:
         """Return this mechanism, and all that it is made of."""
-        return (self, *(inner for part in self._parts() for inner in part._within()))
+        return parts_of((self,))
 
     @property
     def status(self) -> Status:
@@ -152,7 +154,10 @@ def status_of(mechanisms: Iterable[Mechanism]) -> Status:
 
 def parts_of(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
     """Return mechanisms and all that they are made of."""
-    return [part for mechanism in mechanisms for part in mechanism._within()]
+    parts = list(mechanisms)
+    for part in parts:  # which grow
+        parts.extend(part._parts())
+    return parts
 
 
 def plain(ledger: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
@@ -169,15 +174,6 @@ def require_mechanism(mechanism: object) -> None:
     if not isinstance(mechanism, Mechanism):
         msg = f"mechanism must be one of hockeystick's mechanisms, not {shown(mechanism)}"
         raise TypeError(msg)
-
-
-def require_known(mechanism: Mechanism, adjacency: Adjacency) -> Iterable[Mechanism]:
-    """Refuse what is no mechanism or has no pair under this adjacency; return the releases of which Renyi divergences alone are known."""
-    require_mechanism(mechanism)
-    if not mechanism._has_pair:
-        return [release for release, _ in mechanism._plain()]
-    mechanism._holding()._pairs(adjacency)
-    return ()
 
 
 def require_pairs(mechanism: Mechanism) -> None:

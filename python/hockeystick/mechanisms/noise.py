@@ -41,6 +41,7 @@ class Gaussian(Mechanism):
     """
 
     noise_multiplier: float
+    _never_refused: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -71,6 +72,7 @@ class Laplace(Mechanism):
     """
 
     noise_multiplier: float
+    _never_refused: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the arguments."""
