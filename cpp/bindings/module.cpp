@@ -14,7 +14,7 @@ PYBIND11_MODULE(_core, bare) {
     m.def("instruction_sets", hockeystick::batch::available);
     m.def("use_instruction_set", active::use_instruction_set, py::arg("name"));
     register_ufuncs(m);
-    bind_environment(bare);
+    bind_numeric(bare);
     bind_capsules(m);
     bind_gaussian_dp(m);
     bind_round_sums(m);

@@ -61,6 +61,24 @@ hs_status hs_mechanism_discrete_gaussian(double sigma, double sensitivity, hs_me
 hs_status hs_mechanism_discrete_laplace(double parameter, double sensitivity, hs_mechanism** out) {
     return make_handle(out, [&] { return discrete_laplace(parameter, sensitivity); });
 }
+hs_status hs_mechanism_discrete_gaussian_vector(double sigma, double sensitivity, double dimension,
+                                                hs_mechanism** out) {
+    return make_handle(out, [&] {
+        return integer_noise("discrete_gaussian_vector", hs::release::discrete_gaussian_noise(sigma), sensitivity,
+                             dimension);
+    });
+}
+hs_status hs_mechanism_distributed_discrete_gaussian(double sigma, double num_clients, double sensitivity,
+                                                     double dimension, hs_mechanism** out) {
+    return make_handle(out, [&] {
+        return integer_noise("distributed_discrete_gaussian",
+                             hs::release::sum_of_discrete_gaussian_noise(sigma, num_clients), sensitivity, dimension);
+    });
+}
+hs_status hs_mechanism_skellam(double variance, double sensitivity, double dimension, hs_mechanism** out) {
+    return make_handle(
+        out, [&] { return integer_noise("skellam", hs::release::skellam_noise(variance), sensitivity, dimension); });
+}
 hs_status hs_mechanism_randomized_response(double noise_probability, double num_buckets, hs_mechanism** out) {
     return make_handle(out, [&] { return randomized_response(noise_probability, num_buckets); });
 }

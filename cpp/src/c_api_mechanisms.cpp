@@ -90,6 +90,19 @@ Mechanism discrete_laplace(double parameter, double sensitivity) {
             }};
 }
 
+Mechanism integer_noise(const char* name, hs::release::IntegerNoisePointer noise, double sensitivity,
+                        double dimension) {
+    require(sensitivity >= 1.0 && sensitivity <= 1e9, "sensitivity", "lie in [1, 1000000000]", sensitivity);
+    require(dimension == hs::numeric::infinity || hs::numeric::count(dimension), "dimension",
+            "be infinite or an integer in [1, 2^53]", dimension);
+    if (!noise->has_pair({sensitivity, 1.0, dimension}))
+        throw std::invalid_argument(std::string("no dominating pair is known of ") + name +
+                                    " with these parameters, but only bounds of Renyi divergences");
+    return {name, [=](bool replace, End end) {
+                return noise->pairs({sensitivity, sensitivity_of(replace), dimension}, end);
+            }};
+}
+
 Mechanism randomized_response(double noise_probability, double num_buckets) {
     const PairPointer pair = hs::mechanism::randomized_response(noise_probability, num_buckets);
     return {"randomized_response", [=](bool replace, End) {

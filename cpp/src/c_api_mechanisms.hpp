@@ -8,6 +8,7 @@
 #include <hockeystick/release/allocated_steps.hpp>
 #include <hockeystick/release/fixed_size_sampled.hpp>
 #include <hockeystick/release/gaussian_mixture.hpp>
+#include <hockeystick/release/integer_noise.hpp>
 #include <hockeystick/release/privacy_profile.hpp>
 #include <hockeystick/release/shuffled.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
@@ -33,6 +34,7 @@ Mechanism gaussian(double noise_multiplier);
 Mechanism laplace(double noise_multiplier);
 Mechanism discrete_gaussian(double sigma, double sensitivity);
 Mechanism discrete_laplace(double parameter, double sensitivity);
+Mechanism integer_noise(const char* name, hs::release::IntegerNoisePointer noise, double sensitivity, double dimension);
 Mechanism randomized_response(double noise_probability, double num_buckets);
 Mechanism exponential(double epsilon);
 Mechanism permute_and_flip(double epsilon);

@@ -98,6 +98,15 @@ export interface Hockeystick {
     laplace(noiseMultiplier: number): Mechanism;
     discreteGaussian(noiseStd: number, sensitivity?: number): Mechanism;
     discreteLaplace(inverseScale: number, sensitivity?: number): Mechanism;
+    /** On each coordinate of a vector of integers, of any number if there is no dimension; refused where no pair is known. */
+    discreteGaussianVector(noiseStd: number, sensitivity: number, dimension?: number): Mechanism;
+    distributedDiscreteGaussian(
+        noiseStd: number,
+        numClients: number,
+        sensitivity: number,
+        dimension?: number,
+    ): Mechanism;
+    skellam(noiseVariance: number, sensitivity: number, dimension?: number): Mechanism;
     exponentialMechanism(epsilon: number): Mechanism;
     approximateDp(epsilon: number, delta: number): Mechanism;
     randomizedResponse(noiseProbability: number, numBuckets: number): Mechanism;

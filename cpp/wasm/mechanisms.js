@@ -72,6 +72,23 @@ export const mechanisms = {
         mechanism(`DiscreteLaplace(${text(inverseScale)}, ${text(sensitivity)})`, ({ api }, out) =>
             api.hs_mechanism_discrete_laplace(inverseScale, sensitivity, out),
         ),
+    /** @param {number} noiseStd @param {number} sensitivity @param {number} dimension */
+    discreteGaussianVector: (noiseStd, sensitivity, dimension = Infinity) =>
+        mechanism(`DiscreteGaussianVector(${[noiseStd, sensitivity, dimension].join(", ")})`, ({ api }, out) =>
+            api.hs_mechanism_discrete_gaussian_vector(noiseStd, sensitivity, dimension, out),
+        ),
+    /** @param {number} noiseStd @param {number} clients @param {number} sensitivity @param {number} dimension */
+    distributedDiscreteGaussian: (noiseStd, clients, sensitivity, dimension = Infinity) =>
+        mechanism(
+            `DistributedDiscreteGaussian(${[noiseStd, clients, sensitivity, dimension].join(", ")})`,
+            ({ api }, out) =>
+                api.hs_mechanism_distributed_discrete_gaussian(noiseStd, clients, sensitivity, dimension, out),
+        ),
+    /** @param {number} variance @param {number} sensitivity @param {number} dimension */
+    skellam: (variance, sensitivity, dimension = Infinity) =>
+        mechanism(`Skellam(${[variance, sensitivity, dimension].join(", ")})`, ({ api }, out) =>
+            api.hs_mechanism_skellam(variance, sensitivity, dimension, out),
+        ),
     /** @param {number} epsilon */
     exponentialMechanism: (epsilon) =>
         mechanism(`ExponentialMechanism(${text(epsilon)})`, ({ api }, out) =>

@@ -110,7 +110,8 @@ HS_API hs_status hs_shuffled_batches_epsilon(double noise_multiplier, double num
  * written to *out. Whether a mechanism has a pair under the accountant's adjacency is said when it is composed.
  *
  * Python's ZeroConcentratedDP, RenyiDP and PrivateSelection are not here. Of them only bounds of Renyi divergences are
- * known and no dominating pair, and this accountant composes pairs: it could give no certified end. */
+ * known and no dominating pair, and this accountant composes pairs: it could give no certified end. Staircase,
+ * TruncatedLaplace and TradeOff are made by hs_mechanism_privacy_profile, from what profile() of Python's class gives. */
 HS_API void hs_mechanism_free(hs_mechanism* mechanism);
 
 /* Noise. The multiplier is the standard deviation (Laplace: scale) over the sensitivity to adding or removing a record. */
@@ -119,6 +120,13 @@ HS_API hs_status hs_mechanism_laplace(double noise_multiplier, hs_mechanism** ou
 /* Noise on integers. The sensitivity is that of adding or removing a record, a whole number. */
 HS_API hs_status hs_mechanism_discrete_gaussian(double noise_std, double sensitivity, hs_mechanism** out);
 HS_API hs_status hs_mechanism_discrete_laplace(double inverse_scale, double sensitivity, hs_mechanism** out);
+/* The same on each coordinate of a vector of integers. The sensitivity is the Euclidean one; dimension is INFINITY if any
+ * number of coordinates is allowed. A noise of which no dominating pair is known is refused. */
+HS_API hs_status hs_mechanism_discrete_gaussian_vector(double noise_std, double sensitivity, double dimension,
+                                                       hs_mechanism** out);
+HS_API hs_status hs_mechanism_distributed_discrete_gaussian(double noise_std, double num_clients, double sensitivity,
+                                                            double dimension, hs_mechanism** out);
+HS_API hs_status hs_mechanism_skellam(double noise_variance, double sensitivity, double dimension, hs_mechanism** out);
 /* Gaussian noise on a sum that a record moves by one of n distances at random, noise and distances in one unit. Under
  * HS_ADD_OR_REMOVE only. */
 HS_API hs_status hs_mechanism_gaussian_mixture(double noise_multiplier, const double* sensitivities,

@@ -19,6 +19,7 @@ UP, DOWN = 1.0 + HANDFUL, 1.0 - HANDFUL
 
 FUNCTIONS = 2.0**-49  # a term of a few logarithms or exponentials: eight units
 SHORT_SUM = 2.0**-48  # a sum of such terms that are few, or the spending that it stands for: sixteen units
+SHORT_SUM_UP, SHORT_SUM_DOWN = 1.0 + SHORT_SUM, 1.0 - SHORT_SUM
 LONG_SUM = 2.0**-46  # a sum of logarithms over orders or powers, whose largest term is the result: 64 units
 PENALTY = 2.0**-45  # what epsilon is above a Renyi divergence, where a few logarithms cancel: 128 units
 GAUSSIAN_TAIL = 2.0**-43  # the logarithm of a Gaussian tail, or a penalty that is solved for: 512 units

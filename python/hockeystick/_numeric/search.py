@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import hockeystick._core as core
 from hockeystick._checks import Array
 
 SMALLEST = 5e-324  # positive double: in place of a delta of 0, of which there is no logarithm
@@ -27,30 +28,9 @@ class Probe(NamedTuple):
 def narrow(
     excess: Callable[[float], float], good: Probe, bad: Probe, *, tolerance: float = 0.0, whole: bool = False
 ) -> Probe:
-    """Narrow a feasible and an infeasible point to a relative tolerance, or to neighbouring integers.
-
-    Secants through the last two points, moved by less than the tolerance to the side where no point is close yet, and a
-    bisection now and then, since a certificate may bend, jump, or be infinite.
-    """
-    older, last = bad, good
-    for iteration in range(200):
-        enough = 1.0 if whole else tolerance * max(abs(good.x), abs(bad.x))
-        gap = bad.x - good.x
-        if abs(gap) <= enough:
-            break
-        x = _secant(older, last) + math.copysign(0.4 * enough, gap if last.excess <= 0 else -gap)
-        if not min(good.x, bad.x) < x < max(good.x, bad.x) or iteration % 4 == 3:
-            x = good.x + 0.5 * gap
-        if whole:
-            x = min(max(round(x), min(good.x, bad.x) + 1), max(good.x, bad.x) - 1)
-        if x in (good.x, bad.x):
-            break  # neighbouring doubles
-        older, last = last, Probe(x, excess(x))
-        if last.excess <= 0:
-            good = last
-        else:
-            bad = last
-    return good
+    """Narrow a feasible and an infeasible point to a relative tolerance, or to neighbouring integers (numeric/feasible_search.hpp)."""
+    asked = (lambda x: excess(round(x))) if whole else excess
+    return Probe(*core.narrow_feasible(asked, *good, *bad, tolerance, whole))
 
 
 def smallest_feasible(
@@ -70,14 +50,6 @@ def smallest_feasible(
             return math.inf
         bad, good = good, Probe(2 * good.x, excess(2 * good.x))
     return narrow(excess, good, bad, tolerance=tolerance).x
-
-
-def _secant(a: Probe, b: Probe) -> float:
-    """Return the root of the line through two points, or NaN."""
-    rise = b.excess - a.excess
-    if not math.isfinite(rise) or rise == 0.0:
-        return math.nan
-    return b.x - b.excess * (b.x - a.x) / rise
 
 
 def last_whole(excess: Callable[[float], float], most: int) -> int:

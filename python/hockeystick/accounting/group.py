@@ -15,7 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from hockeystick._numeric.rounding import SHORT_SUM, UP
+from hockeystick._numeric.rounding import SHORT_SUM_UP, UP
 from hockeystick._numeric.search import smallest_feasible
 from hockeystick.accounting.composition import Composition
 from hockeystick.mechanisms import (
@@ -64,7 +64,7 @@ def _concentrated(step: ZeroConcentratedDP, size: int, _: Adjacency) -> Mechanis
         return None
     exact = step.xi > 0.0 and size <= 10**6
     common = math.fsum(size / i for i in range(1, size + 1)) if exact else size * (1.0 + math.log(size))
-    return ZeroConcentratedDP(_more(_more(step.rho, size), size), step.xi * common * (1.0 + SHORT_SUM))
+    return ZeroConcentratedDP(_more(_more(step.rho, size), size), step.xi * common * SHORT_SUM_UP)
 
 
 def _sampled(step: PoissonSampled, size: int, adjacency: Adjacency) -> Mechanism | None:

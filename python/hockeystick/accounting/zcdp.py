@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import DELTA, Array, Checks, OnError, Result
 from hockeystick._checks.arguments import arrays
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick._numeric.rounding import SHORT_SUM, SHORT_SUM_UP
 from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.mechanisms.base import Adjacency, Mechanism, plain
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
@@ -207,7 +207,7 @@ def _delta(cells: list[Array], _threads: int) -> Array:
         excess = xi - np.minimum(eps, FAR)
         x = _order_less_one(lambda x: (2 * x + 1) * rho + excess - np.log1p(1 / x))
         parts = np.stack([x * rho * (x + 1), x * excess, -x * np.log1p(1 / x), -np.log1p(x)])
-        delta = np.minimum(1.0, np.nextafter(np.exp(_sum_up(parts)) * (1 + SHORT_SUM), 1.0))  # not 0 by underflow
+        delta = np.minimum(1.0, np.nextafter(np.exp(_sum_up(parts)) * SHORT_SUM_UP, 1.0))  # not 0 by underflow
         delta = np.where((np.isinf(rho) | np.isinf(xi)) & (eps >= 0), 1.0, delta)
         delta = np.where((eps == np.inf) | ((rho == 0) & (xi == 0)), 0.0, delta)
     return np.where((rho >= 0) & (xi >= 0) & (eps >= 0), delta, np.nan)

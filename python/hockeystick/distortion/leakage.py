@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import FRACTION, STRICT, Array, Result, choice, non_negative_scalar, pmf, scalar, vector
-from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick._numeric.rounding import SHORT_SUM_UP
 from hockeystick._numeric.search import largest_within
 from hockeystick.distortion.divergences import jensen_shannon_distance, log_ratio, pair, spread
 from hockeystick.distortion.domains import LEAKAGE, LOG_2, MAX_LEAKAGE, checked
@@ -479,7 +479,7 @@ def _leakage(epsilon: Array) -> Array:
     """Return the bound, rounded up; of a tiny epsilon its tangent, which is above it by less than a rounding."""
     tiny = epsilon < 1e-7
     root = np.sqrt(spread(np.tanh(np.where(tiny, 1.0, epsilon) / 4.0)))
-    value = np.where(tiny, epsilon / (4.0 * math.sqrt(2.0)), root) * (1.0 + SHORT_SUM)
+    value = np.where(tiny, epsilon / (4.0 * math.sqrt(2.0)), root) * SHORT_SUM_UP
     above_zero = np.where(epsilon > 0, np.nextafter(value, np.inf), 0.0)
     return np.minimum(above_zero, np.nextafter(MAX_LEAKAGE, 1.0))  # MAX_LEAKAGE is below sqrt(ln 2) by its rounding
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, TypeAlias
 
-from hockeystick._checks import Domain, interval, scalar
+from hockeystick._checks import interval
+from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
 from hockeystick._core import Pair, as_one
 from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
@@ -39,7 +40,7 @@ SENSITIVITY = {"add_or_remove": 1.0, "replace": 2.0}
 CountedPair: TypeAlias = tuple[Pair, float]  # a pair of the compiled core, and how often it is released
 
 
-class Mechanism:
+class Mechanism(Checked):
     """What one step releases; the base of all mechanisms."""
 
     _for_one_adjacency: ClassVar[bool] = False  # a guarantee that says nothing of the other one
@@ -47,17 +48,6 @@ class Mechanism:
     _assumes: ClassVar[tuple[str, ...]] = ()  # what must be true of every step of the class
     _never_refused: ClassVar[bool] = False  # has a pair under both adjacencies, whatever its parameters
     _certified: ClassVar[bool] = True  # whether the pair is proven to dominate, if those of the parts are
-
-    def _set(self, **values: Any) -> None:
-        """Put checked values in the place of those that were given; only before anybody else sees the mechanism, which then never changes."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def _check(self, **checks: Callable[[str, Any], Any] | Domain) -> None:
-        """Check the arguments of these names in their order, each by a function of its name and value, or for the domain of a number."""
-        for name, check in checks.items():
-            value = getattr(self, name)
-            self._set(**{name: scalar(name, value, *check) if isinstance(check, tuple) else check(name, value)})
 
     def _pair(self, adjacency: Adjacency) -> Pair:
         """Return the pair that dominates one step, or raise ValueError if none is known for this adjacency."""

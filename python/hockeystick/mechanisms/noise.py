@@ -13,7 +13,7 @@ import numpy as np
 import hockeystick._core as core
 from hockeystick._checks import POSITIVE, PROBABILITY, interval, positive_scalar
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM
+from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM_DOWN, SHORT_SUM_UP
 from hockeystick.mechanisms.base import EPSILON, SENSITIVITY, Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.mechanisms.trade_off_function import lower_hull, profile
@@ -91,7 +91,6 @@ def _noise_multiplier(value: float) -> float:
     return noise
 
 
-UP, DOWN = 1.0 + SHORT_SUM, 1.0 - SHORT_SUM
 MASS_UP, MASS_DOWN = 1.0 + MASS, 1.0 - MASS  # of tails of Laplace noise
 CELLS = 300  # between the points of a curve
 
@@ -149,7 +148,8 @@ class Staircase(ProfiledMechanism):
         falls, rest = -math.expm1(-self.epsilon), math.exp(-self.epsilon)
         distance = falls * (falls * min(1.0, 2.0 * self.inner) + rest)
         distance /= 2.0 * (self.inner + rest * (1.0 - self.inner))
-        return PrivacyProfile([0.0, self.epsilon], [min(distance * (UP if upper else DOWN), 1.0), 0.0])
+        distance *= SHORT_SUM_UP if upper else SHORT_SUM_DOWN
+        return PrivacyProfile([0.0, self.epsilon], [min(distance, 1.0), 0.0])
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,9 @@ class TruncatedLaplace(ProfiledMechanism):
         if not upper:
             return self._tested(moved)
         last = min(moved, 2.0 * self.reach - moved) / self.noise_multiplier
-        epsilons = np.linspace(0.0, last * UP, CELLS + 1).tolist()
-        deltas = [min(self._delta(min(eps, last) * DOWN, moved) * MASS_UP, 1.0) for eps in epsilons]  # delta falls
+        epsilons = np.linspace(0.0, last * SHORT_SUM_UP, CELLS + 1).tolist()
+        before = [min(eps, last) * SHORT_SUM_DOWN for eps in epsilons]  # delta falls
+        deltas = [min(self._delta(eps, moved) * MASS_UP, 1.0) for eps in before]
         only = self._above(self.reach - moved)  # the mass of what only one data set can give
         deltas[-1] = min(only * MASS_UP + sys.float_info.min, 1.0)  # and not 0, where it underflows
         return PrivacyProfile(epsilons, np.minimum.accumulate(deltas).tolist())

@@ -22,15 +22,12 @@ from hockeystick._checks import (
     vector,
 )
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import SHORT_SUM
+from hockeystick._numeric.rounding import SHORT_SUM, SHORT_SUM_UP
 from hockeystick.mechanisms.base import LARGEST_ORDER, ORDERS, Adjacency, CountedPair, Mechanism, require_mechanism
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-UP = 1.0 + SHORT_SUM
 
 
 class RenyiMechanism(Mechanism):
@@ -98,7 +95,7 @@ class ZeroConcentratedDP(RenyiMechanism):
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         del adjacency  # the guarantee is taken to be for the one in use
-        return math.inf if self.delta > 0.0 else (self.xi + self.rho * order) * UP
+        return math.inf if self.delta > 0.0 else (self.xi + self.rho * order) * SHORT_SUM_UP
 
     def _concentration(self, adjacency: Adjacency) -> float:
         del adjacency
@@ -214,12 +211,12 @@ class RenyiDP(RenyiMechanism):
             return math.inf
         right = bisect.bisect_left(self.orders, order)
         if right == 0 or self.orders[right] == order:
-            return self.divergences[right] * UP
+            return self.divergences[right] * SHORT_SUM_UP
         left, part = right - 1, (order - self.orders[right - 1]) / (self.orders[right] - self.orders[right - 1])
         ends = [(self.orders[i] - 1.0) * self.divergences[i] for i in (left, right)]
         if ends[1] == math.inf:
             return math.inf
-        return ((1.0 - part) * ends[0] + part * ends[1]) / (order - 1.0) * UP
+        return ((1.0 - part) * ends[0] + part * ends[1]) / (order - 1.0) * SHORT_SUM_UP
 
 
 @dataclass(frozen=True)

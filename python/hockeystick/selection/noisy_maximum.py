@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick._checks import Array, boolean_scalar, choice, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM_DOWN, SHORT_SUM_UP
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import laplace_theta, log_q, q, q_inv
 from hockeystick.mechanisms.base import Mechanism
@@ -123,15 +123,15 @@ class LaplaceNoisyMaximum(OneDirection):
 
     def _upper_profile(self) -> PrivacyProfile:
         epsilon = _epsilon(self.noise_multiplier, self.monotone)
-        return profile_until(lambda eps: np.asarray(laplace_theta(eps, epsilon)) * (1.0 + SHORT_SUM), epsilon)
+        return profile_until(lambda eps: np.asarray(laplace_theta(eps, epsilon)) * SHORT_SUM_UP, epsilon)
 
     def _lower_profile(self) -> PrivacyProfile:
         h = 0.5 * _epsilon(self.noise_multiplier, self.monotone) * (1.0 - 4.0 * HANDFUL)
         told = -math.expm1(-h) - 0.5 * h * math.exp(-h)  # the winner's probability less the loser's
         loser = math.log1p(0.5 * h) - h - math.log(2.0)  # its logarithm; near a half both would cancel
         loss = 2.0 * math.atanh(told) if h < 1.0 else math.log1p(-math.exp(loser)) - loser
-        ends = [0.0, min(loss * (1.0 - SHORT_SUM), LARGEST_EPSILON)]
-        return PrivacyProfile(ends, [told * (1.0 - SHORT_SUM), 0.0])
+        ends = [0.0, min(loss * SHORT_SUM_DOWN, LARGEST_EPSILON)]
+        return PrivacyProfile(ends, [told * SHORT_SUM_DOWN, 0.0])
 
 
 def _epsilon(noise_multiplier: float, monotone: bool) -> float:

@@ -10,14 +10,13 @@ import numpy as np
 
 from hockeystick._checks import Array, at_most, count_scalar, interval, scalar
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM_UP
 from hockeystick.kernels import laplace_theta, q
 from hockeystick.mechanisms.base import Adjacency, CountedPair
 from hockeystick.mechanisms.noise import Gaussian, Laplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.selection.curves import GAUSSIAN_NOISE, end_of, gaussian_curve, profile_until
 
-UP = 1.0 + SHORT_SUM
 MOST_PARTITIONS = 10**6
 
 
@@ -232,9 +231,9 @@ class ThresholdedPartitions(_Partitions):
         def noise(eps: Array) -> Array:
             if isinstance(self.mechanism, Gaussian):
                 return gaussian_curve(eps, distance)
-            return np.asarray(laplace_theta(eps, distance * (1.0 + HANDFUL))) * UP
+            return np.asarray(laplace_theta(eps, distance * (1.0 + HANDFUL))) * SHORT_SUM_UP
 
         def bound(eps: Array) -> Array:
             return np.maximum(noise(eps), alone)
 
-        return profile_until(bound, end_of(noise, alone), distance * UP)  # where Laplace noise ends
+        return profile_until(bound, end_of(noise, alone), distance * SHORT_SUM_UP)  # where Laplace noise ends

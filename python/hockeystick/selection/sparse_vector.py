@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from hockeystick._checks import POSITIVE, Array, boolean_scalar, count_scalar
-from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
+from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM_UP
 from hockeystick.kernels import laplace_theta
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
@@ -103,7 +103,7 @@ class AboveThreshold(OneDirection):
 
         def bound(eps: Array) -> Array:
             pure = -np.expm1(np.minimum(eps - whole, 0.0)) / (1.0 + math.exp(-whole))
-            return np.minimum(pure, np.asarray(laplace_theta(_rest(eps, second), first))) * (1.0 + SHORT_SUM)
+            return np.minimum(pure, np.asarray(laplace_theta(_rest(eps, second), first))) * SHORT_SUM_UP
 
         last = min(whole * (1.0 + HANDFUL), LARGEST_EPSILON)
         return profile_until(bound, last, second, abs(second - first))
@@ -186,5 +186,5 @@ def _split(eps: Array, first: float, second: float, count: int) -> Array:
     with np.errstate(over="ignore"):
         reference = threshold + np.exp(eps - taken) * error
         likelier = np.exp(taken) * threshold + error
-    best: Array = np.minimum(reference, likelier).min(axis=0) * (1.0 + SHORT_SUM)
+    best: Array = np.minimum(reference, likelier).min(axis=0) * SHORT_SUM_UP
     return best

@@ -21,7 +21,7 @@ import hockeystick._core as core
 from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, real, scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
-from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM
+from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM_UP
 from hockeystick.kernels import log_q, q, q_inv
 from hockeystick.mechanisms.base import ORDERS
 from hockeystick.mechanisms.noise import Gaussian
@@ -198,7 +198,7 @@ def votes_epsilon(votes: ArrayLike, noise_std: float, delta: float) -> DataDepen
     divergences = votes_renyi(votes, noise_std, orders)
     queries = np.atleast_2d(np.asarray(votes)).shape[0]
     epsilon, order = core.renyi_bound(ORDERS, divergences.tolist(), True, delta)
-    always = queries * orders / noise_std**2 * (1.0 + SHORT_SUM)
+    always = queries * orders / noise_std**2 * SHORT_SUM_UP
     guaranteed = core.renyi_bound(ORDERS, always.tolist(), True, delta)[0]
     return DataDependentEpsilon(min(epsilon, guaranteed), delta, guaranteed, order)
 
@@ -229,6 +229,6 @@ def _divergences(counts: Array, noise: float, orders: Array) -> Array:
         forward = divergence(least, np.minimum(changed, 1.0 - 2 * MARGIN), quantile)
         reverse = divergence(least_changed * (1.0 - MARGIN), np.minimum(other, 1.0 - 2 * MARGIN), quantile - distance)
     either = np.where(other < 0.5, np.maximum(forward, reverse) * (1.0 + MARGIN), math.inf)
-    bounds = np.minimum(either, orders / noise**2 * (1.0 + SHORT_SUM))
-    total: Array = (times[:, None] * bounds).sum(axis=0) * (1.0 + SHORT_SUM)
+    bounds = np.minimum(either, orders / noise**2 * SHORT_SUM_UP)
+    total: Array = (times[:, None] * bounds).sum(axis=0) * SHORT_SUM_UP
     return total

@@ -33,20 +33,22 @@ struct SampledContours {
     Contour remove, add;
 
     SampledContours(double noise, double sampling_rate, const simd::Kernels& loops)
-        : sigma(noise), rate(sampling_rate), kernels(&loops), remove(direction(true, loops)),
-          add(direction(false, loops)) {}
+        : sigma(noise), rate(sampling_rate), kernels(&loops), remove(contour(Direction::remove, loops)),
+          add(contour(Direction::add, loops)) {}
 
     std::size_t bytes() const { return remove.bytes() + add.bytes(); }  // the workspace left out
     double work() const { return remove.work() + add.work(); }
 
   private:
-    Contour direction(bool removed, const simd::Kernels& loops) const {
-        const auto make = [sigma = sigma, rate = rate, removed, workspace = workspace, &loops](double loss_cutoff) {
+    Contour contour(Direction direction, const simd::Kernels& loops) const {
+        const auto make = [sigma = sigma, rate = rate, direction, workspace = workspace, &loops](double loss_cutoff) {
             std::vector<ContourPart> parts;
             parts.push_back(
-                {std::make_unique<SampledGaussianCumulant>(sigma, rate, removed, loss_cutoff, loops, workspace), 1.0});
+                {std::make_unique<SampledGaussianCumulant>(sigma, rate, direction, loss_cutoff, loops, workspace),
+                 1.0});
             return parts;
         };
+        const bool removed = direction == Direction::remove;
         Contour::Cutoffs cutoffs;
         cutoffs.any = removed;
         return {make, cutoffs, loops,

@@ -31,6 +31,20 @@
 namespace hockeystick::contour {
 inline namespace HOCKEYSTICK_ISA {
 
+namespace tune {
+// Candidates for the threshold: where the loss is this share of eps over the jumps that it takes.
+inline constexpr double usual_share = 0.7, shares[] = {usual_share, 0.85, 0.5, 0.3};
+inline constexpr double jumps_aside = 2.0;       // the lower end tries that many more and fewer
+inline constexpr double narrow_of_jumps = 4e-3;  // a bracket that narrow, relative to log delta, ends the search
+inline constexpr double max_cutoff = 4000.0;     // in sigma: a grid of at most 1e4 points
+inline constexpr double max_jumps = 40.0;
+inline constexpr double log_below_largest = 3.0;  // from such a term on, all others are tried as one bound,
+inline constexpr double little_more = 1e-3;       // which ends the sum where it adds that much to log delta
+inline constexpr int cells = 192, tilts_above = 64, tilt_stride = 4;
+inline constexpr double sigmas_beyond = 12.0;  // of the cells, beyond which one bound is enough
+inline constexpr double few_outside = 0.9;     // of jumps outside the half-space: more make the lower end useless
+}  // namespace tune
+
 // Of `steps` steps at one question.
 class JumpBounds {
   public:
@@ -50,21 +64,22 @@ class JumpBounds {
         ContourResult best = ContourResult::of_zero();
         best.log_upper = 0.0;
         const double jumps = min(max(std::ceil(eps_ / -std::log(rate_)), 1.0), steps_);
-        for (const double share : {0.7, 0.85, 0.5, 0.3}) {
+        for (const double share : tune::shares) {
             const double at = point_of_loss(share * eps_ / jumps);
             const double cutoff = max(std::floor((at - 1.0) / sigma_), 1.0);
-            if (!(cutoff < max_cutoff)) break;
+            if (!(cutoff < tune::max_cutoff)) break;
             const double threshold = 1.0 + cutoff * sigma_;
             TruncatedLedger& bulk = truncations.at(static_cast<int>(cutoff));
             const auto raise_lower = [&](double carried) {
-                for (double k = max(jumps - 2.0, 1.0); k <= min(jumps + 2.0, steps_); k += 1.0) {
+                const double most = min(jumps + tune::jumps_aside, steps_);
+                for (double k = max(jumps - tune::jumps_aside, 1.0); k <= most; k += 1.0) {
                     const double by_bulk = carried > 0.0 ? bulk_delta(bulk, steps_ - k, carried) : 0.0;
                     if (by_bulk > -infinity)
                         best.log_lower = max(best.log_lower, log_lower(threshold, k, carried, by_bulk));
                 }
             };
             int tilt_index = 0;
-            best.log_upper = min(best.log_upper, log_upper(bulk, threshold, share != 0.7, tilt_index));
+            best.log_upper = min(best.log_upper, log_upper(bulk, threshold, share != tune::usual_share, tilt_index));
             best.tilt = TiltGrid::tilt(tilt_index);
             raise_lower(0.0);
             if (is_narrow(best)) break;
@@ -78,10 +93,6 @@ class JumpBounds {
 
   private:
     static constexpr double slack = sound::jump_slack;
-    static constexpr double narrow = 4e-3;      // relative to log delta
-    static constexpr double max_cutoff = 4000;  // in sigma: a grid of at most 1e4 points
-    static constexpr double max_jumps = 40.0;
-    static constexpr int cells = 192;
 
     // Where the loss is y > 0.
     double point_of_loss(double y) const {
@@ -101,7 +112,7 @@ class JumpBounds {
     }
 
     static bool is_narrow(const ContourResult& r) {
-        return r.log_upper - r.log_lower <= narrow * std::fabs(r.log_upper);
+        return r.log_upper - r.log_lower <= tune::narrow_of_jumps * std::fabs(r.log_upper);
     }
 
     // What the steps up to the threshold lose together under a tilt, roughly: K'(c).
@@ -128,8 +139,8 @@ class JumpBounds {
         double log_inside = 0.0;
         if (k > 1.0) {
             const double outside = k * std::exp(log_q((x - threshold) / (sigma_ * std::sqrt(1.0 - 1.0 / k))));
-            if (!(outside < 0.9)) return -infinity;
-            log_inside = std::log1p(-outside * (1.0 + 1e-6));
+            if (!(outside < tune::few_outside)) return -infinity;
+            log_inside = std::log1p(-outside * sound::jump_tail);
         }
         const double parts[] = {log_binomial(k), alone ? (steps_ - k) * log_p : log_bulk, k * std::log(rate_),
                                 log_theta(a * b + 0.5 * b * b, b), log_inside};
@@ -144,11 +155,11 @@ class JumpBounds {
     // falls at a rate of at least (x - c - 1)/sigma^2.
     template <class Weight> double log_beyond(double threshold, double c, double last, const Weight& weight) const {
         const double power = c + 1.0, variance = sigma_ * sigma_;
-        const double from = threshold - 1e-9 * sigma_, end = max(max(from, last), power) + 12.0 * sigma_;
-        const double h = (end - from) / cells;
+        const double from = threshold - sound::before_threshold * sigma_;
+        const double end = max(max(from, last), power) + tune::sigmas_beyond * sigma_, h = (end - from) / tune::cells;
         const auto log_f = [&](double x) { return power * loss(x) - 0.5 * x * x / variance; };
         double sum = -infinity, left = log_f(from);
-        for (int j = 1; j <= cells; ++j) {
+        for (int j = 1; j <= tune::cells; ++j) {
             const double x = from + j * h, right = log_f(x);
             sum = log_sum(sum, max(left, right) + weight(x));
             left = right;
@@ -193,8 +204,8 @@ class JumpBounds {
     // eps - l. It is the smaller bound where eps is small, since there the density of l falls less
     // fast than any exponential.
     double log_single(Tilts& known, TruncatedLedger& bulk, double threshold, int index) const {
-        for (int next = index; next <= index + 64 && next <= TiltGrid::last_positive; next += 4)
-            tilted(known, bulk, threshold, next);
+        const int last = std::min(index + tune::tilts_above, TiltGrid::last_positive);
+        for (int next = index; next <= last; next += tune::tilt_stride) tilted(known, bulk, threshold, next);
         const auto weight = [&](double x) {
             const double rest = (eps_ - loss(x)) * (1.0 - slack) - slack * eps_;
             double least = 0.0;
@@ -219,7 +230,7 @@ class JumpBounds {
             return bound(index);
         };
         double sum = -infinity, largest = -infinity;
-        for (double k = 0.0; k <= min(max_jumps, steps_); k += 1.0) {
+        for (double k = 0.0; k <= min(tune::max_jumps, steps_); k += 1.0) {
             double term = least(k, false);
             const double single = k == 1.0 && thorough ? log_single(known, bulk, threshold, index) : infinity;
             if (single < term) term = single;
@@ -227,9 +238,9 @@ class JumpBounds {
             if (term > largest) largest = term, tilt_index = index;
             sum = log_sum(sum, term);
             if (k == steps_) return sum;
-            if (term < largest - 3.0) {
+            if (term < largest - tune::log_below_largest) {
                 const double more = least(k + 1.0, true);
-                if (more < largest + 1e-3 * std::fabs(largest)) return log_sum(sum, more);
+                if (more < largest + tune::little_more * std::fabs(largest)) return log_sum(sum, more);
             }
         }
         return 0.0;

@@ -26,7 +26,7 @@ inline constexpr double log_below_chernoff = 3.0;               // delta is that
 inline constexpr double log_large = -0.7, log_near_one = -0.2;  // above the first the line may be one of 1 - delta
 inline constexpr double log_least_complement = -40.0;
 inline constexpr double narrowest = 1e-10, narrowest_of_many_nodes = 1e-7;  // no sharper line is chosen
-inline constexpr int max_lines = 4, max_moves = 24;
+inline constexpr int max_lines = 4;
 
 // What alias and truncation may be, each, relatively, as logarithms: less where nodes are few.
 inline constexpr double sharp_tolerance = -28.0, tolerance_of_many_nodes = -21.0;

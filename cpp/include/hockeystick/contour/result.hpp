@@ -26,8 +26,15 @@ inline constexpr double decay_slack = 1e-12;         // a bound of log |phi| and
 inline constexpr double smoothing = 1.0 + 1e-12;     // the bound of what smoothing adds
 inline constexpr double known_period = 1.0 + 1e-12;  // eps less the least loss
 inline constexpr double beyond_highest = 1.0 + 1e-14;
-inline constexpr double jump_slack = 1e-11;  // each term of a logarithm of JumpBounds, relatively
+inline constexpr double jump_slack = 1e-11;       // each term of a logarithm of JumpBounds, relatively
+inline constexpr double jump_tail = 1.0 + 1e-6;   // the mass of jumps outside the half-space of the lower end
+inline constexpr double before_threshold = 1e-9;  // where an integral from a threshold on begins, in sigma
+inline constexpr double error_of_a_power = 1.1;   // e^x - 1 <= 1.1 x for x < 0.18, x the error of an exponent
 }  // namespace sound
+
+namespace tune {
+inline constexpr int max_moves = 24;  // of an end away from the root: its distance doubles at each
+}  // namespace tune
 
 // How much must be known of a small delta: below deep_delta a hundredth of it, below
 // very_deep_delta a hundredth of its logarithm, below smallest_delta, which is hardly a double,

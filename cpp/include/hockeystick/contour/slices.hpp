@@ -36,6 +36,19 @@ using namespace cumulant;
 using namespace numeric;
 using namespace simd;
 
+namespace tune {
+inline constexpr double log_below_sum = 8.0;  // a part that much below the others' sum, and all after it, is left out
+inline constexpr double log_above_estimate = 0.5;  // by how much Chernoff's bounds together are too large, roughly
+inline constexpr double log_below_part = 3.0;   // delta is that much below the largest part's Chernoff bound, roughly
+inline constexpr double close_guess = 0.02;     // of log eps, which is where lines are planned
+inline constexpr double log_digits_kept = 9.0;  // growth that costs no digit which matters
+// What a line costs beyond its period: a decade that its tolerance is below its unit, a digit lost.
+inline constexpr double cost_of_depth = 0.025, cost_of_lost_digits = 0.15;
+inline constexpr double log_share_of_truncation = -2.0;  // e^-2 of the tolerance: parts fall fast at the last frequency
+// Up to how many nodes one line is less work than slices, where a large step is rare and elsewhere: as measured.
+inline constexpr double nodes_worth_slices = 600.0, nodes_worth_many_slices = 2e4;
+}  // namespace tune
+
 // Bounds of the parts of a sliced composition, by Chernoff at the real tilts of LossSlices.
 //
 // Part p is P_p^T - P_{p+1}^T, where P_p is the measure of slice p and of all below it. It is what
@@ -79,16 +92,15 @@ class SliceBounds {
         return log_transform(slice, tilt_index, times, true) - upto + std::log(times);
     }
 
-    // log of the sum of all parts' Chernoff bounds, less 1/2, since these are too large. A guess of
-    // log delta.
+    // log of the sum of all parts' Chernoff bounds, which are too large. A guess of log delta.
     double log_estimate(double times, double eps) const {
         double sum = -infinity;
         for (int slice = 0; slice < slices_.size(); ++slice) {
             const double bound = least_log_chernoff(slice, times, eps);
-            if (bound < sum - 8.0) break;
+            if (bound < sum - tune::log_below_sum) break;
             sum = log_sum(sum, bound);
         }
-        return sum - 0.5;
+        return sum - tune::log_above_estimate;
     }
 
     // The epsilon where these bounds together are delta, to a few per cent: secants of log delta
@@ -96,12 +108,12 @@ class SliceBounds {
     double guess_epsilon(double times, double log_delta) const {
         double low = std::log(1e-6), high = std::log(1e3), x = 0.0;
         double before = 0.0, excess_before = 0.0;
-        for (int step = 0; step < 40 && high - low > 0.02; ++step) {
+        for (int step = 0; step < 40 && high - low > tune::close_guess; ++step) {
             const double excess = log_estimate(times, std::exp(x)) - log_delta;
             (excess > 0.0 ? low : high) = x;
             const double slope = step > 0 ? (excess - excess_before) / (x - before) : -5.0;
             const double move = -excess / slope;
-            if (step > 0 && std::fabs(move) < 0.02) return std::exp(x + move);
+            if (step > 0 && std::fabs(move) < tune::close_guess) return std::exp(x + move);
             before = x;
             excess_before = excess;
             x += min(max(move, -2.0), 2.0);
@@ -210,10 +222,10 @@ class SlicePlanner {
             log_bounds.push_back(bounds_.least_log_chernoff(slice, cell.times, cell.eps));
             largest = max(largest, log_bounds.back());
             const double all_below = bounds_.least_log_chernoff(slice + 1, cell.times, cell.eps, true);
-            if (all_below < largest + plan.lowered_by - 3.0 + slices_.shape().log_tolerance) break;
+            if (all_below < largest + plan.lowered_by - tune::log_below_part + slices_.shape().log_tolerance) break;
         }
         ++slice;
-        plan.log_value = largest + plan.lowered_by - 3.0;
+        plan.log_value = largest + plan.lowered_by - tune::log_below_part;
         for (int p = 0; p < plan.first_bounded_slice; ++p) {
             if (log_bounds[static_cast<std::size_t>(p)] < plan.log_value + slices_.shape().log_tolerance) {
                 plan.bounded.push_back({p, bounds_.best_tilt(p, cell.times, cell.eps)});
@@ -254,8 +266,9 @@ class SlicePlanner {
         const double known = max(1.001 * cell.distance, 2.0 / m.c);
         const bool cancels = log_mass - m.c * known > log_value + slices_.shape().max_growth;
         const double period = max(needed[1], cancels ? needed[0] : min(needed[0], known));
-        const double digits_lost = max(log_unit - log_value - 9.0, 0.0);
-        return {period, period * (1.0 + 0.025 * (log_unit - log_allowed) + 0.15 * digits_lost)};
+        const double digits_lost = max(log_unit - log_value - tune::log_digits_kept, 0.0);
+        const double depth = log_unit - log_allowed;
+        return {period, period * (1.0 + tune::cost_of_depth * depth + tune::cost_of_lost_digits * digits_lost)};
     }
 
     // The tilt of least cost, the spacing that its period asks for, and the last frequency.
@@ -278,9 +291,8 @@ class SlicePlanner {
         // not decay: lower it.
         for (int tries = 0; tries < 8 && best.cost < infinity; ++tries) {
             line.spacing_index = static_cast<int>(std::ceil(4.0 * std::log2(best.period / (2.0 * pi))));
-            // Truncation may take a seventh (e^-2) of the tolerance: parts fall so fast there that
-            // a sharper last frequency costs little.
-            if (choose_last_frequency(line, cell, log_value + slices_.shape().log_tolerance - 2.0)) return true;
+            const double log_allowed = log_value + slices_.shape().log_tolerance + tune::log_share_of_truncation;
+            if (choose_last_frequency(line, cell, log_allowed)) return true;
             if (--line.tilt_index < slices_.first_tilt()) return false;
             best = at(line.tilt_index);
         }
@@ -290,7 +302,8 @@ class SlicePlanner {
     // The fewest steps besides one that a question of this plan has: a shared plan is for a
     // number of steps that was rounded up by a factor of at most 2^(1/8).
     double fewest_others(double times) const {
-        return (slices_.shape().plans_are_shared ? times * std::exp2(-0.125) : times) * (1.0 - 1e-12) - 1.0;
+        return (slices_.shape().plans_are_shared ? times * std::exp2(-0.125) : times) * (1.0 - sound::decay_slack) -
+               1.0;
     }
 
     bool choose_last_frequency(SliceLine& line, const SliceCell& cell, double log_allowed) const {
@@ -339,7 +352,7 @@ struct SliceSum {
 
 // Whether the aliases n < 0 of a part are known: eps - D lies below all losses.
 inline bool aliases_are_known(const LossSlices& slices, const LossSlices::Table& line, double times, double eps) {
-    return 2.0 * pi / line.h >= (eps - times * slices.least_loss()) * (1.0 + 1e-12);
+    return 2.0 * pi / line.h >= (eps - times * slices.least_loss()) * sound::known_period;
 }
 
 // The nodes of a part, made where they are not kept.
@@ -415,7 +428,7 @@ class SliceSummer {
             const double mass_error =
                 (2.0 + times + 2.0 * log_ratio) * m.error;  // e^x - 1 errs by 1 + x times x's error
             parts[under_p ? 0 : 1] = mass * sum;
-            errors[under_p ? 0 : 1] = mass * sum * (1.1 * mass_error + eight_roundings * sizes);
+            errors[under_p ? 0 : 1] = mass * sum * (sound::error_of_a_power * mass_error + eight_roundings * sizes);
         }
         s.value -= parts[0] - parts[1];
         s.slope += parts[1];
@@ -585,10 +598,11 @@ class SlicedContour {
         if (!r.usable) return {};
         r.usable = false;
         double reach = 1.1 * max(r.log_upper - log_delta, least_log) * per_log + least_move;
-        for (int k = 0; k < 24 && !r.usable; ++k, reach *= 2.0) r.usable = on_side(r.upper = root + reach, true);
+        for (int k = 0; k < tune::max_moves && !r.usable; ++k, reach *= 2.0)
+            r.usable = on_side(r.upper = root + reach, true);
         bool found = false;
         reach = 1.1 * max(log_delta - r.log_lower, least_log) * per_log + least_move;
-        for (int k = 0; k < 24 && !found && root > reach; ++k, reach *= 2.0)
+        for (int k = 0; k < tune::max_moves && !found && root > reach; ++k, reach *= 2.0)
             found = on_side(r.lower = root - reach, false);
         if (!found) r.lower = 0.0;
         return r;
@@ -621,11 +635,10 @@ class OptionalSlices {
                         : OptionalSlices();
     }
 
-    // Up to how many nodes one line is less work than slices, for that many repetitions: as
-    // measured.
+    // Up to how many nodes one line is less work than slices, for that many repetitions.
     double max_nodes(double times) const {
         if (!*this) return infinity;
-        return times * steps_ * rate_ < 0.5 ? 600.0 : 2e4;
+        return times * steps_ * rate_ < 0.5 ? tune::nodes_worth_slices : tune::nodes_worth_many_slices;
     }
 
     // Usable where they say more than that something is small.

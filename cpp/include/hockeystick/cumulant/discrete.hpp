@@ -15,9 +15,12 @@
 
 #include <hockeystick/cumulant/loss_points.hpp>
 #include <hockeystick/cumulant/nonuniform_fft.hpp>
+#include <hockeystick/divergence/direction.hpp>
 
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
+
+using divergence::Direction;
 
 // How fast the characteristic function of a law on points falls, as far as a grid of frequencies
 // tells. Where all points are atoms it does not fall for good: beyond the grid nothing is known.
@@ -97,10 +100,12 @@ inline double mixed_loss(double loss, double rate) {
     return change > -0.5 ? std::log1p(change) : std::log((1.0 - rate) + rate * std::exp(loss));
 }
 
-// A Poisson sample of a pair: `forward` compares the sample with q, else q with the sample.
+// A Poisson sample of a pair, compared with q, or q with the sample.
 struct SampledFrom {
     double rate;
-    bool forward;
+    Direction direction;
+
+    bool forward() const { return direction == Direction::remove; }
 };
 
 // The absolute errors of an outcome's loss under the base pair, and of log q.
@@ -116,12 +121,14 @@ inline Point sampled_point(double base, double log_q, SampledFrom sample, Outcom
     const double slope = rest > 0.0 ? min(1.0, sample.rate / rest * std::exp(min(base, 700.0))) : 1.0;
     const double rounding = rest > 0.0 ? u * (12.0 * std::fabs(mixed) + 8.0 * slope) : 0.0;
     const double loss_error = slope * errors.base + rounding;
-    return {sample.forward ? mixed : -mixed, log_q + (sample.forward ? mixed : 0.0), loss_error,
-            errors.log_q + (sample.forward ? loss_error : 0.0) + u * std::fabs(log_q)};
+    return {sample.forward() ? mixed : -mixed, log_q + (sample.forward() ? mixed : 0.0), loss_error,
+            errors.log_q + (sample.forward() ? loss_error : 0.0) + u * std::fabs(log_q)};
 }
 
 // The law of the loss of the pair (p, q), on a sample of it.
-inline DiscreteLaw discrete_law(const std::vector<double>& p, const std::vector<double>& q, double rate, bool forward) {
+inline DiscreteLaw discrete_law(const std::vector<double>& p, const std::vector<double>& q, SampledFrom sample) {
+    const double rate = sample.rate;
+    const bool forward = sample.forward();
     DiscreteLaw law;
     double missing = 0.0;
     for (std::size_t i = 0; i < p.size(); ++i) {
@@ -142,7 +149,7 @@ inline DiscreteLaw discrete_law(const std::vector<double>& p, const std::vector<
         const double log_p = std::log(p[i]), log_q = std::log(q[i]), error = 2.0 * unit_roundoff;
         const OutcomeErrors errors{error * (8.0 + 2.0 * std::fabs(log_p) + 2.0 * std::fabs(log_q)),
                                    error * (2.0 + std::fabs(log_q))};
-        law.add(sampled_point(log_p - log_q, log_q, {rate, forward}, errors));
+        law.add(sampled_point(log_p - log_q, log_q, sample, errors));
     }
     if (missing > 0.0) law.log_missing = std::log(missing) + 1e-9;
     return law;
@@ -157,7 +164,7 @@ class DiscreteCumulant final : public PointCumulant {
         for (std::size_t i = 0; i < p.size(); ++i) {
             if (p[i] > 0.0 && q[i] > 0.0) {
                 if (min(p[i], q[i]) < min_mass) return false;
-            } else if (sample.forward ? p[i] > most_missing : sample.rate == 1.0 && q[i] > most_missing) {
+            } else if (sample.forward() ? p[i] > most_missing : sample.rate == 1.0 && q[i] > most_missing) {
                 return false;
             }
         }

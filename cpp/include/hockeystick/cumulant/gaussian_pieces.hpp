@@ -28,6 +28,7 @@
 
 #include <hockeystick/cumulant/loss_points.hpp>
 #include <hockeystick/cumulant/shift_mixture.hpp>
+#include <hockeystick/divergence/direction.hpp>
 #include <hockeystick/numeric/gauss_legendre.hpp>
 #include <hockeystick/numeric/gaussian_tail.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
@@ -36,6 +37,7 @@ namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
 
 using namespace numeric;
+using divergence::Direction;
 
 // How fast the characteristic function of a piece of Gaussian mixtures decays. GaussianPiece has
 // the notation.
@@ -544,8 +546,9 @@ class GaussianLawBuilder {
         double of_q, log_ratio = 0.0;
     };
 
-    // phi U against phi, U of non-negative shifts; forward, or reversed.
-    void add_mixture(const ShiftMixture& upper, const Weight& weight, bool forward) {
+    // phi U against phi, U of non-negative shifts, or the reverse.
+    void add_mixture(const ShiftMixture& upper, const Weight& weight, Direction direction) {
+        const bool forward = direction == Direction::remove;
         const double least = upper.weight_at_zero() > 0.0 ? std::log(upper.weight_at_zero()) : -infinity;
         const double lowest = least + weight.log_ratio, larger = weight.of_q * std::exp(max(weight.log_ratio, 0.0));
         note_losses(forward ? lowest : -infinity, forward ? infinity : -lowest);

@@ -44,10 +44,13 @@
 #include <hockeystick/cumulant/cumulant.hpp>
 #include <hockeystick/cumulant/loss_lattice.hpp>
 #include <hockeystick/cumulant/nonuniform_fft.hpp>
+#include <hockeystick/divergence/direction.hpp>
 #include <hockeystick/numeric/root.hpp>
 
 namespace hockeystick::cumulant {
 inline namespace HOCKEYSTICK_ISA {
+
+using divergence::Direction;
 
 // Grids in x on which the Poisson-sampled Gaussian's tilted density f(x) = (1 + z)^a
 // e^{-x^2/2 sigma^2} is summed, with certified errors; docs/core/cumulant.md has the proofs.
@@ -288,11 +291,12 @@ class SampledGaussianCumulant final : public Cumulant {
     }
 
     // 0 < rate < 1. `cutoff` is in units of sigma, and only remove has one.
-    SampledGaussianCumulant(double sigma, double rate, bool remove, double cutoff, const simd::Kernels& kernels,
+    SampledGaussianCumulant(double sigma, double rate, Direction direction, double cutoff, const simd::Kernels& kernels,
                             std::shared_ptr<FourierWorkspace> workspace = std::make_shared<FourierWorkspace>())
-        : sigma_(sigma), rate_(rate), remove_(remove), kernels_(kernels), workspace_(std::move(workspace)),
-          log_missing_(remove ? log_missing_beyond(1.0 / sigma + cutoff, cutoff, rate) : -infinity),
-          grids_(sigma, rate, remove ? 1.0 + cutoff * sigma : infinity, kernels) {}
+        : sigma_(sigma), rate_(rate), remove_(direction == Direction::remove), kernels_(kernels),
+          workspace_(std::move(workspace)),
+          log_missing_(remove_ ? log_missing_beyond(1.0 / sigma + cutoff, cutoff, rate) : -infinity),
+          grids_(sigma, rate, remove_ ? 1.0 + cutoff * sigma : infinity, kernels) {}
 
     Moment log_moment(double c) const override {
         const Piece piece = grids_.on_shared_lattice(grids_.make_range(exponent(c), Grids::fine));

@@ -38,7 +38,7 @@ struct LaplaceArcs {
 
 // The point at t of this mass under Q, as it belongs to a rising or a falling arc.
 inline Point arc_point(const LaplaceArc& arc, double rate, double t, double log_q, OutcomeErrors errors) {
-    Point point = sampled_point(t, log_q, {rate, arc.rising}, errors);
+    Point point = sampled_point(t, log_q, {rate, arc.rising ? Direction::remove : Direction::add}, errors);
     point.loss += arc.rising ? -arc.moved : arc.moved;
     point.log_mass += arc.log_scale;
     point.loss_error += 16.0 * unit_roundoff * std::fabs(arc.moved);
@@ -55,8 +55,8 @@ inline void add_atom(LaplaceArcs& law, const LaplaceArc& arc, double t, double l
 inline constexpr double log_half = -0.69314718055994531;
 
 // A Poisson sample, against none; or none against it.
-inline LaplaceArcs poisson_arcs(double shift, double rate, bool forward) {
-    LaplaceArcs law{shift, rate, {{forward, -shift, shift}}, {}};
+inline LaplaceArcs poisson_arcs(double shift, double rate, Direction direction) {
+    LaplaceArcs law{shift, rate, {{direction == Direction::remove, -shift, shift}}, {}};
     add_atom(law, law.arcs[0], -shift, log_half);
     add_atom(law, law.arcs[0], shift, log_half - shift);
     return law;

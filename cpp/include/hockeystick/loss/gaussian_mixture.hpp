@@ -20,18 +20,20 @@
 #include <utility>
 #include <vector>
 
+#include <hockeystick/divergence/direction.hpp>
 #include <hockeystick/loss/privacy_loss.hpp>
 
 namespace hockeystick::loss {
 inline namespace HOCKEYSTICK_ISA {
 
+using divergence::Direction;
+
 class GaussianMixtureLoss final : public PrivacyLoss {
   public:
-    // Positive shifts, and as many positive probabilities, which sum to 1 up to rounding. Forward
-    // is (P, Q).
-    GaussianMixtureLoss(std::vector<double> shifts, std::vector<double> probabilities, bool forward)
-        : shifts_(std::move(shifts)), probabilities_(std::move(probabilities)), forward_(forward),
-          largest_(*std::max_element(shifts_.begin(), shifts_.end())) {
+    // Positive shifts, and as many positive probabilities, which sum to 1 up to rounding.
+    GaussianMixtureLoss(std::vector<double> shifts, std::vector<double> probabilities, Direction direction)
+        : shifts_(std::move(shifts)), probabilities_(std::move(probabilities)),
+          forward_(direction == Direction::remove), largest_(*std::max_element(shifts_.begin(), shifts_.end())) {
         for (const double p : probabilities_) log_probabilities_.push_back(std::log(p));
     }
     LossMasses masses(double eps) const override {

@@ -186,13 +186,13 @@ class Discrete final : public Pair {
     }
     bool symmetric() const override { return symmetric_; }
     bool has_cumulant(double rate) const override {
-        return DiscreteCumulant::covers(masses_.p, masses_.q, {rate, true}) &&
-               DiscreteCumulant::covers(masses_.p, masses_.q, {rate, false});
+        return DiscreteCumulant::covers(masses_.p, masses_.q, {rate, Direction::remove}) &&
+               DiscreteCumulant::covers(masses_.p, masses_.q, {rate, Direction::add});
     }
     std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double,
                                        const CumulantTools& tools) const override {
-        return std::make_unique<DiscreteCumulant>(
-            discrete_law(masses_.p, masses_.q, rate, direction == Direction::remove), *tools.kernels, tools.workspace);
+        return std::make_unique<DiscreteCumulant>(discrete_law(masses_.p, masses_.q, {rate, direction}), *tools.kernels,
+                                                  tools.workspace);
     }
     double renyi(double order, double rate, Direction direction) const override {
         if (parts_.known()) return rate == 1.0 ? parts_.renyi(order, direction) : curve_renyi(order, rate, direction);

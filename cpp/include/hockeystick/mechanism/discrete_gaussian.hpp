@@ -79,7 +79,7 @@ class ReplacedDiscreteGaussian final : public Pair {
             const double moved = s * (2.0 * k - s) / spread, opposite = -s * (2.0 * k + s) / spread;
             const auto against_none = [&](double base) {
                 return sampled_point(
-                    base, log_weight, {rate_, true},
+                    base, log_weight, {rate_, Direction::remove},
                     {4.0 * unit_roundoff * std::fabs(base), unit_roundoff * (10.0 + 5.0 * std::fabs(log_weight))});
             };
             const Point with = against_none(moved), other = against_none(opposite);
@@ -117,8 +117,7 @@ class DiscreteGaussian final : public Pair {
             const double log_q = all.log_weight(k) - log_sum;
             const double base = shift_ * (2.0 * k - shift_) / (2.0 * sigma_ * sigma_);
             const double error = unit_roundoff * (10.0 + 5.0 * std::fabs(log_q));
-            law.add(sampled_point(base, log_q, {rate, direction == Direction::remove},
-                                  {4.0 * unit_roundoff * std::fabs(base), error}));
+            law.add(sampled_point(base, log_q, {rate, direction}, {4.0 * unit_roundoff * std::fabs(base), error}));
         }
         return std::make_unique<DiscreteCumulant>(std::move(law), *tools.kernels, tools.workspace);
     }

@@ -33,8 +33,8 @@ class Gaussian final : public Pair {
     std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,
                                        const CumulantTools& tools) const override {
         if (rate == 1.0) return std::make_unique<GaussianCumulant>(noise_.shift);
-        return std::make_unique<SampledGaussianCumulant>(noise_.noise_multiplier, rate, direction == Direction::remove,
-                                                         cutoff, *tools.kernels, tools.workspace);
+        return std::make_unique<SampledGaussianCumulant>(noise_.noise_multiplier, rate, direction, cutoff,
+                                                         *tools.kernels, tools.workspace);
     }
     bool has_cutoff(double rate, Direction direction) const override {
         return rate < 1.0 && direction == Direction::remove;

@@ -88,7 +88,7 @@ class GaussianMixture final : public Pair {
         require_weighted_shifts(mixture_);
     }
     Loss loss(Direction direction) const override {
-        return std::make_shared<GaussianMixtureLoss>(mixture_.shifts, mixture_.weights, direction == Direction::remove);
+        return std::make_shared<GaussianMixtureLoss>(mixture_.shifts, mixture_.weights, direction);
     }
     bool symmetric() const override { return false; }
     WithoutRare without_rare(double share) const override {
@@ -106,7 +106,7 @@ class GaussianMixture final : public Pair {
         return pieces_cumulant(std::move(law), tools);
     }
     bool add_law(double rate, Direction direction, GaussianLawBuilder& law) const override {
-        law.add_mixture(ShiftMixture(mixture_, rate), {1.0}, direction == Direction::remove);
+        law.add_mixture(ShiftMixture(mixture_, rate), {1.0}, direction);
         return true;
     }
     bool has_cutoff(double, Direction) const override { return true; }

@@ -77,8 +77,8 @@ class Laplace final : public Pair {
     std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double,
                                        const CumulantTools& tools) const override {
         if (rate == 1.0) return std::make_unique<LaplaceCumulant>(shift_);
-        return std::make_unique<SampledLaplaceCumulant>(poisson_arcs(shift_, rate, direction == Direction::remove),
-                                                        *tools.kernels, tools.workspace);
+        return std::make_unique<SampledLaplaceCumulant>(poisson_arcs(shift_, rate, direction), *tools.kernels,
+                                                        tools.workspace);
     }
     bool has_fixed_size_cumulant(double rate) const override {
         return rate < 1.0 && shift_ <= SampledLaplaceCumulant::most_shift;

@@ -27,6 +27,7 @@
 #include <hockeystick/cumulant/cumulant.hpp>
 #include <hockeystick/cumulant/gaussian_pieces.hpp>
 #include <hockeystick/cumulant/nonuniform_fft.hpp>
+#include <hockeystick/divergence/direction.hpp>
 #include <hockeystick/loss/curve_integral.hpp>
 #include <hockeystick/loss/poisson_sampled.hpp>
 #include <hockeystick/mechanism/renyi.hpp>
@@ -40,12 +41,7 @@ inline namespace HOCKEYSTICK_ISA {
 using namespace numeric;
 using namespace loss;
 using namespace cumulant;
-
-enum class Direction { remove, add };
-
-inline Direction opposite(Direction direction) {
-    return direction == Direction::remove ? Direction::add : Direction::remove;
-}
+using divergence::Direction;
 
 // The end of a bracket that a pair is for. A pair for the upper end leaks at least as much as the
 // mechanism, a pair for the lower end at most as much.

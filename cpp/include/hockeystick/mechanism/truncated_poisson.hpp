@@ -140,7 +140,7 @@ class TruncatedPoisson final : public Pair {
         const double both = label.weight * label.ratio, offset = alike ? 0.0 : offset_of(label);
         const double of_q = alike ? both : label.weight;
         if (label.rate == 0.0) law.add_atom(forward ? offset : -offset, forward ? both : of_q);
-        else if (is_sample(label)) law.add_mixture({{{label.shift}, {1.0}}, label.rate}, {of_q, offset}, forward);
+        else if (is_sample(label)) law.add_mixture({{{label.shift}, {1.0}}, label.rate}, {of_q, offset}, direction);
         else if (label.shift == shift_) law.add_replaced(label.shift, label.rate, both);
         else law.add_fixed_size(label.shift, label.rate, both);
     }

@@ -84,9 +84,8 @@ class SmoothComposition final : public Pair {
     bool has_cutoff(double, Direction) const override { return true; }
     std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,
                                        const CumulantTools& tools) const override {
-        return std::make_unique<ComposedCumulant>(transform(steps_, direction),
-                                                  SampledFrom{rate, direction == Direction::remove}, rest_range(),
-                                                  cutoff, tools);
+        return std::make_unique<ComposedCumulant>(transform(steps_, direction), SampledFrom{rate, direction},
+                                                  rest_range(), cutoff, tools);
     }
     double renyi(double order, double rate, Direction direction) const override {
         if (rate != 1.0) return curve_renyi(order, rate, direction);

@@ -492,8 +492,8 @@ class ComposedCumulant final : public PointCumulant {
                 step_ *= finer;
                 break;
             }
-        const double low = sample.forward ? -reach(false) : -reach(true),
-                     high = sample.forward ? reach(true) : reach(false);
+        const double low = sample.forward() ? -reach(false) : -reach(true),
+                     high = sample.forward() ? reach(true) : reach(false);
         first_ = std::floor(low / step_), cells_ = static_cast<std::size_t>(min(std::ceil(high / step_) - first_, 1e6));
         for (std::size_t j = 0; j < cells_ + 2; ++j)
             base_.push_back(log_density((first_ + static_cast<double>(j) - 0.5) * step_));
@@ -510,7 +510,7 @@ class ComposedCumulant final : public PointCumulant {
 
   protected:
     Law law(double c, double omega) const override {
-        const double power = sample_.forward ? c + 1.0 : -c;
+        const double power = sample_.forward() ? c + 1.0 : -c;
         if (!base_has_digits_) return {nullptr, infinity, 1.0};
         Grid all{0, cells_, 0};
         double log_error = choose_level(all, power, omega);
@@ -553,8 +553,8 @@ class ComposedCumulant final : public PointCumulant {
 
     // log f(l), f the density under Q.
     LogValue log_density(double l) const {
-        LogValue found = density_.at(sample_.forward ? l : -l, ComposedTransform::Kernel::density);
-        if (sample_.forward) found.log_value -= l, found.error += unit_roundoff * std::fabs(found.log_value);
+        LogValue found = density_.at(sample_.forward() ? l : -l, ComposedTransform::Kernel::density);
+        if (sample_.forward()) found.log_value -= l, found.error += unit_roundoff * std::fabs(found.log_value);
         return found;
     }
     double middle(std::size_t cell) const { return (first_ + static_cast<double>(cell) + 0.5) * step_; }
@@ -678,7 +678,7 @@ class ComposedCumulant final : public PointCumulant {
     }
 
     ComposedDecay path_at(double c, double log_moment) const {
-        const double power = sample_.forward ? c + 1.0 : -c;
+        const double power = sample_.forward() ? c + 1.0 : -c;
         const Grid part = relevant_cells(power);
         // The two half cells by which the grid reaches beyond the part.
         double log_outside =

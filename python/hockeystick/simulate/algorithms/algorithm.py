@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import choice, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks import POSITIVE, choice, count_scalar, non_negative_scalar
+from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import UP
 from hockeystick.federated.released_models import (
@@ -32,11 +33,13 @@ __all__ = ["Algorithm"]
 
 Records: TypeAlias = "Participation | tuple[Participation, ...]"  # a sampler of batches, or one for each silo
 Noise: TypeAlias = "float | tuple[float, ...]"  # a standard deviation, or one for each silo
+CLIP_NORM = (lambda x: x >= LEAST_CLIP_NORM, f"be at least {LEAST_CLIP_NORM:.1e}, where squares are still doubles")
+RADIUS = (lambda x: x > 0, "be positive")
 Views: TypeAlias = "dict[View, Callable[[], Guarantee]]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm:
+class Algorithm(Checked):
     """The base of all algorithms.
 
     Parameters
@@ -58,23 +61,11 @@ class Algorithm:
 
     def __post_init__(self) -> None:
         """Check the settings that all algorithms share."""
-        self._set("learning_rate", positive_scalar("learning_rate", self.learning_rate))
-        domain = (lambda x: x >= LEAST_CLIP_NORM, f"be at least {LEAST_CLIP_NORM:.1e}, where squares are still doubles")
-        self._set("clip_norm", scalar("clip_norm", self.clip_norm, *domain))
-        if isinstance(self.noise_std, tuple):
-            self._set(
-                "noise_std", tuple(non_negative_scalar(f"noise_std[{i}]", x) for i, x in enumerate(self.noise_std))
-            )
-        else:
-            self._set("noise_std", non_negative_scalar("noise_std", self.noise_std))
-        self._set("radius", scalar("radius", self.radius, lambda x: x > 0, "be positive"))
+        self._check(learning_rate=POSITIVE, clip_norm=CLIP_NORM, noise_std=checked_noise, radius=RADIUS)
         records = getattr(self, "records", ALL)
         for sampler in records if isinstance(records, tuple) else (records,):
             check_sampler("records", sampler)
         check_sampler("clients", getattr(self, "clients", ALL))
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
 
     @property
     def _records(self) -> Records:
@@ -230,6 +221,13 @@ class Algorithm:
             raise NoGuaranteeError(msg)
         source = f"Accountant; {samplers[0][0]!r} in each silo, which is charged for all rounds"
         return by_composition(accounts, WORDS["messages"], source)
+
+
+def checked_noise(name: str, value: Noise) -> Noise:
+    """Return a standard deviation, or one for each silo."""
+    if not isinstance(value, tuple):
+        return non_negative_scalar(name, value)
+    return tuple(non_negative_scalar(f"{name}[{i}]", x) for i, x in enumerate(value))
 
 
 def each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:

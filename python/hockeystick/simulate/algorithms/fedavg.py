@@ -10,7 +10,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import Array, choice, count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks import (
+    POSITIVE,
+    Array,
+    choice,
+    count_scalar,
+    interval,
+    non_negative_scalar,
+    positive_scalar,
+)
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
@@ -83,11 +91,11 @@ class NoisyFedAvg(Algorithm):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        self._set("local_steps", count_scalar("local_steps", self.local_steps))
+        self._check(local_steps=count_scalar)
         choice("schedule", self.schedule, SCHEDULES)
         choice("clipping", self.clipping, ("batch", "record"))
-        self._set("dropout", scalar("dropout", self.dropout, lambda x: 0 <= x < 1, "lie in [0, 1)"))
-        self._set("client_weights", checked_weights(self.client_weights))
+        self._check(dropout=interval("[0, 1)"))
+        self._set(client_weights=checked_weights(self.client_weights))
         if self.client_weights != "equal" and not (isinstance(self.clients, EveryRound) and self.dropout == 0):
             msg = (
                 "client_weights must be 'equal' unless all clients take part in every round, not "
@@ -303,8 +311,7 @@ class NoisyFedProx(NoisyFedAvg):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        self._set("prox", positive_scalar("prox", self.prox))
-        self._set("tolerance", non_negative_scalar("tolerance", self.tolerance))
+        self._check(prox=POSITIVE, tolerance=non_negative_scalar)
         if self.tolerance > 0 and (self.schedule != "constant" or self.records != ALL):
             msg = (
                 "tolerance must be 0 unless schedule is 'constant' and records are all: the proximal problem is of all "

@@ -58,7 +58,7 @@ class TreeFTRL(Algorithm):
         """Check the settings."""
         super().__post_init__()
         check_sampler("records", self.records, (Cyclic, Shuffled))
-        self._set("restart", boolean_scalar("restart", self.restart))
+        self._check(restart=boolean_scalar)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         self._one_silo(problem)

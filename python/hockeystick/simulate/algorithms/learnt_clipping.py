@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._checks import positive_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, POSITIVE, positive_scalar
 from hockeystick._numeric.rounding import UP
 from hockeystick.federated.released_models import by_composition
 from hockeystick.mechanisms import Gaussian
@@ -87,9 +87,7 @@ class AdaptiveClippingSGD(Algorithm):
         if self.noise_std != 0.0:
             msg = f"noise_std must not be given, noise_multiplier decides the noise, not {self.noise_std}"
             raise ValueError(msg)
-        self._set("quantile", scalar("quantile", self.quantile, lambda x: 0 < x < 1, "lie in (0, 1)"))
-        for name in ("clip_rate", "noise_multiplier", "count_noise"):
-            self._set(name, positive_scalar(name, getattr(self, name)))
+        self._check(quantile=OPEN_PROBABILITY, clip_rate=POSITIVE, noise_multiplier=POSITIVE, count_noise=POSITIVE)
         adaptive_clipping_noise(self.noise_multiplier, self.count_noise)
         check_sampler("records", self.records)
 

@@ -55,7 +55,7 @@ class LocalSGD(Algorithm):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        self._set("local_steps", count_scalar("local_steps", self.local_steps))
+        self._check(local_steps=count_scalar)
 
     @property
     def _records(self) -> Participation:

@@ -6,11 +6,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hockeystick._checks import count_scalar, non_negative_scalar, positive_scalar, scalar
+from hockeystick._checks import OPEN_PROBABILITY, POSITIVE, count_scalar, non_negative_scalar, positive_scalar
+from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
 from hockeystick.federated.released_models import Guarantee, NoGuaranteeError
 from hockeystick.isrl import shuffled_mb_sgd_epsilon, vector_sum_epsilon
@@ -24,7 +26,7 @@ ANY_NOISE = Gaussian(1.0)  # for samplers that are asked only how often a record
 
 
 @dataclass(frozen=True)
-class BinomialNoise:
+class BinomialNoise(Checked):
     """The noise of the shuffled vector sum: each coordinate is rounded at random to a level, and binomial counts are added.
 
     Parameters
@@ -54,10 +56,7 @@ class BinomialNoise:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        object.__setattr__(self, "levels", count_scalar("levels", self.levels))
-        object.__setattr__(self, "bits", count_scalar("bits", self.bits, 0))
-        rate = scalar("probability", self.probability, lambda x: 0 < x < 1, "lie in (0, 1)")
-        object.__setattr__(self, "probability", rate)
+        self._check(levels=count_scalar, bits=partial(count_scalar, smallest=0), probability=OPEN_PROBABILITY)
 
     def _changes(self) -> dict[str, Any]:
         return {"protocol_levels": self.levels, "protocol_bits": self.bits, "protocol_rate": self.probability}
@@ -232,13 +231,8 @@ class NoisyMinibatchSGD(Algorithm):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        decay = scalar(
-            "strong_convexity",
-            self.strong_convexity,
-            lambda x: 0 <= x * self.learning_rate < 1,
-            f"lie in [0, 1/learning_rate = {1 / self.learning_rate})",
-        )
-        self._set("strong_convexity", decay)
+        domain = f"lie in [0, 1/learning_rate = {1 / self.learning_rate})"
+        self._check(strong_convexity=(lambda x: 0 <= x * self.learning_rate < 1, domain))
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         decay = 1.0 - self.strong_convexity * self.learning_rate
@@ -298,9 +292,7 @@ class AcceleratedMinibatchSGD(Algorithm):
         if self.learning_rate != 1.0:
             msg = f"learning_rate must not be given, scale decides the steps, not {self.learning_rate}"
             raise ValueError(msg)
-        self._set("scale", positive_scalar("scale", self.scale))
-        for name in ("strong_convexity", "regularization"):
-            self._set(name, non_negative_scalar(name, getattr(self, name)))
+        self._check(scale=POSITIVE, strong_convexity=non_negative_scalar, regularization=non_negative_scalar)
         if self.protocol is not None:
             check_protocol(self, self.protocol)
 
@@ -363,7 +355,7 @@ class MultistageMinibatchSGD(AcceleratedMinibatchSGD):
             (count_scalar(f"stages[{i}][0]", length), positive_scalar(f"stages[{i}][1]", scale))
             for i, (length, scale) in enumerate(self.stages)
         )
-        self._set("stages", tuple(checked))
+        self._set(stages=tuple(checked))
 
     def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         planned = sum(length for length, _ in self.stages)

@@ -71,7 +71,7 @@ class ProjectedNoisySGD(Algorithm):
         """Check the settings."""
         super().__post_init__()
         choice("noise", self.noise, ("gaussian", "laplace"))
-        self._set("random_stop", boolean_scalar("random_stop", self.random_stop))
+        self._check(random_stop=boolean_scalar)
 
     @property
     def _records(self) -> Participation:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 import hockeystick._core as core
-from hockeystick._checks import Array, at_most, boolean_scalar, count_scalar, positive_scalar, scalar
+from hockeystick._checks import FRACTION, Array, at_most, boolean_scalar, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.federated import best as smallest_bound
@@ -73,15 +73,14 @@ class TrustedAggregator(Algorithm):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        self._set("batch_size", count_scalar("batch_size", self.batch_size))
+        self._check(batch_size=count_scalar)
         for name in ("step_factors", "noise_factors"):
             factors = getattr(self, name)
             if not isinstance(factors, tuple):
                 msg = f"{name} must be a tuple of numbers, one for each round, not {shown(factors)}"
                 raise TypeError(msg)
-            self._set(name, tuple(positive_scalar(f"{name}[{t}]", x) for t, x in enumerate(factors)))
-        self._set("random_stop", boolean_scalar("random_stop", self.random_stop))
-        self._set("suffix", scalar("suffix", self.suffix, lambda x: 0 < x <= 1, "lie in (0, 1]"))
+            self._set(**{name: tuple(positive_scalar(f"{name}[{t}]", x) for t, x in enumerate(factors))})
+        self._check(random_stop=boolean_scalar, suffix=FRACTION)
         if self.suffix < 1 and not self.random_stop:
             msg = f"suffix must be 1 without a random stop, not {self.suffix}"
             raise ValueError(msg)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hockeystick._checks import Array, boolean_scalar, count_scalar, non_negative_scalar, positive_scalar, real
+from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
 from hockeystick.simulate.running.rule import Data
 
@@ -34,7 +35,7 @@ NEARBY = 1e-3  # distance of another model about each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Loss:
+class Loss(Checked):
     r"""A loss of your own, for `Problem` in the place of a name.
 
     Parameters
@@ -116,8 +117,7 @@ class Loss:
                 msg = f"initial must be a vector of {dimension} finite numbers, not {shown(self.initial)}"
                 raise ValueError(msg)
             start.flags.writeable = False
-            object.__setattr__(self, "initial", start)
-            object.__setattr__(self, "dimension", dimension)
+            self._set(initial=start, dimension=dimension)
         elif self.dimension is not None:
             count_scalar("dimension", self.dimension)
         self._compile()
@@ -127,7 +127,7 @@ class Loss:
             non_negative_scalar("smoothness", self.smoothness)
         if self.lipschitz is not None:
             positive_scalar("lipschitz", self.lipschitz)
-        object.__setattr__(self, "convex", boolean_scalar("convex", self.convex))
+        self._check(convex=boolean_scalar)
         mu = non_negative_scalar("strong_convexity", self.strong_convexity)
         if mu > 0 and not self.convex:
             msg = f"strong_convexity must be 0 where convex is False, not {mu}"
@@ -145,8 +145,7 @@ class Loss:
         value, gradient = user_loss.compiled("value", self.value), user_loss.compiled("gradient", self.gradient)
         predict = None if self.predict is None else user_loss.compiled("predict", self.predict)
         functions = (value, gradient, predict)
-        object.__setattr__(self, "compiled", functions)
-        object.__setattr__(self, "addresses", tuple(user_loss.address(function) for function in functions))
+        self._set(compiled=functions, addresses=tuple(user_loss.address(function) for function in functions))
 
     @classmethod
     def of_score(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scalar, real, vector
+from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
 from hockeystick.simulate.problem.loss import Loss, answers, check_loss, remade
 from hockeystick.simulate.running.rule import Data
@@ -29,7 +30,7 @@ SMOOTHED = ("hinge", "absolute")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Checked):
     r"""The records of one or more silos, and the loss of a record.
 
     Parameters
@@ -115,14 +116,12 @@ class Problem:
             raise ValueError(msg)
         if self.loss in SMOOTHED:
             curvature /= bound**2
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "sizes", tuple(np.diff(offsets).tolist()))
+        self._set(features=features, labels=labels, sizes=tuple(np.diff(offsets).tolist()))
         factors = self._factors(offsets.size - 1)
         kind = len(LOSSES) if isinstance(self.loss, Loss) else LOSSES.index(self.loss)
         addresses = self.loss.addresses if isinstance(self.loss, Loss) else (0, 0, 0)
         data = Data(kind, outputs, hidden, curvature, features, labels, norms, offsets, factors, *addresses)
-        object.__setattr__(self, "data", data)
+        self._set(data=data)
         if isinstance(self.loss, Loss):
             check_loss(self.loss, data, self.initial(), self.loss.constants(self.feature_bound))
 

@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks import count_scalar, positive_scalar, scalar
+from hockeystick._checks import FRACTION, POSITIVE, count_scalar
+from hockeystick._checks.checked import Checked
 from hockeystick._numeric.rounding import UP
 from hockeystick.federated.released_models import Account, Clients
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
@@ -24,7 +25,7 @@ __all__ = ["Cyclic", "EveryRound", "FixedSize", "Participation", "Poisson", "Shu
 
 
 @dataclass(frozen=True)
-class Participation:
+class Participation(Checked):
     """The base of all samplers."""
 
     _kind: ClassVar[int]
@@ -140,11 +141,9 @@ class Poisson(Participation):
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        rate = scalar("sampling_rate", self.sampling_rate, lambda x: 0 < x <= 1, "lie in (0, 1]")
-        object.__setattr__(self, "sampling_rate", rate)
+        self._check(sampling_rate=FRACTION)
         if self.expected_batch_size is not None:
-            size = positive_scalar("expected_batch_size", self.expected_batch_size)
-            object.__setattr__(self, "expected_batch_size", size)
+            self._check(expected_batch_size=POSITIVE)
 
     def _divisor(self, population: int) -> float:
         return self._expected(population) if self.expected_batch_size is None else self.expected_batch_size
@@ -168,7 +167,7 @@ class _Sized(Participation):
 
     def __post_init__(self) -> None:
         """Check the argument."""
-        object.__setattr__(self, "size", count_scalar("size", self.size))
+        self._check(size=count_scalar)
 
 
 @dataclass(frozen=True)
