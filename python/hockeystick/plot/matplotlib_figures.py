@@ -206,14 +206,14 @@ def _budget_line(panel: Axes, x: Scale, y: Scale, kept: Any, budget: float) -> N
     across, up = x.edges(), y.edges()
     corners = [np.array([(across[column], up[row]) for row, column in line]) for line in lines]
     path = Path.make_compound_path(*map(Path, corners))
-    style = {"facecolor": "none", "edgecolor": "#D55E00", "linewidth": 2.6, "joinstyle": "miter"}
-    effects = [withStroke(linewidth=4.2, foreground="white")]
+    style = {"facecolor": "none", "edgecolor": "#D55E00", "linewidth": 2.0, "joinstyle": "miter", "zorder": 3}
+    effects = [withStroke(linewidth=3.4, foreground="white")]
     panel.add_patch(PathPatch(path, **style, path_effects=effects))
     if max(kept.shape) > FEW:  # a coarse grid has numbers in its cells
         longest = max(corners, key=len)
         middle, height = longest[len(longest) // 2]
         label = panel.text(middle, height, f"{budget:.12g}", ha="center", va="center", fontsize="small")
-        label.set(path_effects=effects, color="#A04000", weight="bold")
+        label.set(path_effects=effects, color="#A04000", weight="bold", zorder=4)
 
 
 def _sides(kept: Any) -> tuple[list[Any], list[Any]]:
