@@ -12,7 +12,7 @@ step "$page" lines_of $page | tee "$work/statement"
 says "$work/statement" "differentially private with ε = 1\.[0-9]+ at δ = 1e-05"
 says "$work/statement" "[Nn]ot covered"
 says "$work/statement" "shuffled, .*at least 6\.[0-9]+, at most 20\.[0-9]+"
-# A loader of Opacus that drops the last batch: 3 batches of 300 of 1000 records, so that each is a sample at the rate 1/3. Opacus says 12.860.
+# A loader of Opacus that drops the last batch: 3 batches of 300 of 1000 records, so that each is a sample at the rate 1/3. dp_accounting says 12.8598.
 dropping="statement --num-records 1000 --steps 30 --noise-multiplier 1 --delta 1e-5"
 grep -q "1/len(data_loader)" $page
 for said in "--batch-size 300 --drop-last" "--sampling-rate 1/3"; do

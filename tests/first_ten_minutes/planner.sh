@@ -21,7 +21,7 @@ for question in "--maximise rounds" "--maximise local_steps" "--minimise noise_s
   within "$work/own" 0 4
 done
 
-# Whole clients, 1000 of 100,000 drawn for each of 500 rounds: dp_accounting's pessimistic grid says EPSILON_PLANNER.
+# Whole clients, 1000 of 100,000 drawn for each of 500 rounds: dp_accounting's pessimistic grid says 1.580332.
 clients="--num-clients 100000 --clients-per-round 1000 --rounds 500 --noise-multiplier 1 --delta 1e-6"
 step "sampled clients" commands ".venv/bin/hockeystick epsilon $clients" | tee "$work/clients"
 within "$work/clients" 1.580 1.581
