@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
 from hockeystick.accounting.locking import ThreadSafe
@@ -164,7 +164,7 @@ class Record(NamedTuple):
 def _counted(counts: dict[Step, int], late: Stack) -> dict[Step, int]:
     """Return new counts: these, and the late runs."""
     counts = counts.copy()
-    for step, count in _items(late):
+    for step, count in cast("tuple[tuple[Step, int], ...]", _items(late)):  # no blocks are late
         counts[step] = counts.get(step, 0) + count
     return counts
 
