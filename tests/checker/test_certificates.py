@@ -144,7 +144,7 @@ def test_counts_are_whole(check: ModuleType, count: int) -> None:
 
 
 EDGES = {  # of `DOMAINS`: a ledger with the number
-    "count": lambda x: [(GAUSSIAN, int(x))],
+    "count": lambda x: [(hs.Gaussian(1e4), int(x))],
     "inverse_scale": lambda x: [(hs.DiscreteLaplace(x), 1)],
     "noise_multiplier": lambda x: [(hs.Laplace(x), 1)],
     "noise_std": lambda x: [(hs.DiscreteGaussian(x), 1)],
