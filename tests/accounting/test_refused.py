@@ -135,7 +135,7 @@ composed((hs.PoissonSampled(hs.DiscreteLaplace(1.0), 0.5), 1), adjacency="replac
 composed((hs.Discrete([2.0**-10] * 1024, [2.0**-10] * 1024), 1)).certificate(delta=0.1) -> p must be at most 1000
 composed((hs.ApproximateDP(1.0, 0.01), 1)).certificate(delta=0.1, lower=True) -> lower must be False: .*ApproximateDP
 hs.dpsgd_certificate(1.0, 0.5, 0, delta=0.1) -> steps must
-hs.dpsgd_certificate(1.0, 0.5, 1, delta=0.1, adjacency="remove") -> adjacency must be one of
+hs.dpsgd_certificate(1.0, 0.5, 9, delta=0.1, adjacency="remove") -> adjacency must be one of
 a.trade_off(1.5) -> fpr must lie in
 a.rdp(0.5) -> order must lie in
 a.remaining(GAUSSIAN, epsilon=-1.0, delta=0.1) -> epsilon must be non-negative

