@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
 from hockeystick.accounting.locking import ThreadSafe
@@ -29,6 +29,8 @@ LATE = 32  # ended runs that may stand beside the counts; more beside those of m
 Item: TypeAlias = "tuple[Step | tuple[Item, ...], int]"  # a step or a block, and how often it comes
 Block: TypeAlias = "tuple[tuple[Mechanism | Block, int], ...]"  # items with mechanisms instead of steps
 Stack: TypeAlias = "tuple[Stack, Item] | None"  # the last item on top
+Runs: TypeAlias = "tuple[Runs, tuple[Step, int]] | None"  # a stack without blocks
+Top = TypeVar("Top")
 
 
 class Step:
@@ -39,9 +41,9 @@ class Step:
         self.has_come = False  # whether a run of it ended in some record; otherwise the end of one repeats nothing
 
 
-def _items(stack: Stack) -> tuple[Item, ...]:
+def _items(stack: tuple[Any, Top] | None) -> tuple[Top, ...]:
     """Return the items of a stack, the first one first."""
-    items = []
+    items: list[Top] = []
     while stack is not None:
         stack, item = stack
         items.append(item)
@@ -96,7 +98,7 @@ class Record(NamedTuple):
     """
 
     counts: dict[Step, int] = {}  # noqa: RUF012, how often each came before the late runs, in the order in which they came first; it never changes
-    late: Stack = None  # the runs that ended since
+    late: Runs = None  # the runs that ended since
     num_late: int = 0
     ended: Stack = None  # the runs and blocks before the last run
     last: Step | None = None  # the step of the last run; None at the start, and after a block
@@ -161,7 +163,7 @@ class Record(NamedTuple):
         return _with_mechanisms(self._in_order())
 
 
-def _counted(counts: dict[Step, int], late: Stack) -> dict[Step, int]:
+def _counted(counts: dict[Step, int], late: Runs) -> dict[Step, int]:
     """Return new counts: these, and the late runs."""
     counts = counts.copy()
     for step, count in _items(late):
