@@ -45,7 +45,10 @@ FORMAT = "hockeystick-certificate 1"
 NOISE = ("Gaussian", "Laplace", "DiscreteGaussian", "DiscreteLaplace")
 BITS = 128  # of all balls
 NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
-SMALL = 34.0  # nats, relative to a claim, below which what S has too much and what is left out of it shall be: ends of brackets are 1e-12 off
+SMALL, SMALLER = (
+    20.0,
+    34.0,
+)  # nats, relative to a claim, below which what S has too much and what is left out of it shall be, with noise and without
 TOO_LONG = 300_000  # outcomes of a law, or terms of S
 WORK = 3e7  # outcomes times frequencies: some seconds
 
@@ -340,12 +343,12 @@ class Composition:
         bound = (self.log_chernoff(c) + c * c.log() - (c + 1) * (c + 1).log()).exp()  # heading "Chernoff's bound"
         if bound < arb(self.log_claimed).exp():
             return arb(0), bound
-        wanted = self.log_claimed - SMALL
-        period, other = self.period(tilt, wanted)
-        if not math.isfinite(period):
-            raise NotProved("the quadrature is too long")
         decays = [(count, law.transform(c, arb(0), 0)[0].real, law.decay(c)) for law, count in self.parts]
         for slack in (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3):  # by which noise raises M(c)
+            wanted = self.log_claimed - (SMALL if slack else SMALLER)
+            period, other = self.period(tilt, wanted)
+            if not math.isfinite(period):
+                raise NotProved("the quadrature is too long")
             with suppress(NotProved):
                 noisy = Composition(self.parts, self.mu2 + 2 * arb(slack) / (c * (c + 1)), self.epsilon, 1.0)
                 s, tail = noisy.sum(c, 2 * arb.pi() / arb(period), decays, wanted)

@@ -191,7 +191,8 @@ def encloses(bracket: tuple[Any, Any], truth: Any) -> bool:
 @pytest.mark.parametrize("small", [-3.0, 0.0, 2.0, 20.0])
 def test_brackets_whose_bounds_are_large(check: ModuleType, monkeypatch: pytest.MonkeyPatch, small: float) -> None:
     """Where little is asked for, aliases and what is left out of the sum count, and brackets enclose closed forms all the same."""
-    monkeypatch.setattr(check, "SMALL", small)
+    for name in ("SMALL", "SMALLER"):
+        monkeypatch.setattr(check, name, small)
     for name, law in LAWS.items() if small < 20 else ():
         for epsilon in (0.125, 0.5):
             truth = law(check).delta(flint.arb(epsilon))

@@ -13,7 +13,8 @@ class Checked:
 
     def _set(self, **values: Any) -> None:
         """Put values in the place of those that were given; only before anybody else sees the object, which then never changes."""
-        vars(self).update(values)
+        for name, value in values.items():  # `vars` would make each object a dictionary of its own
+            object.__setattr__(self, name, value)
 
     def _check(self, **checks: Callable[[str, Any], Any] | Domain) -> None:
         """Check the arguments of these names in their order, each by a function of its name and value, or for the domain of a number."""
