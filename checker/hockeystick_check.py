@@ -45,10 +45,8 @@ FORMAT = "hockeystick-certificate 1"
 NOISE = ("Gaussian", "Laplace", "DiscreteGaussian", "DiscreteLaplace")
 BITS = 128  # of all balls
 NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
-SMALL, SMALLER = (
-    20.0,
-    34.0,
-)  # nats, relative to a claim, below which what S has too much and what is left out of it shall be, with noise and without
+SMALL = 20.0  # nats, relative to a claim, below which what S has too much and what is left out of it shall be
+SMALLER = 34.0  # the same without noise that is not there: brackets of good programs are 1e-12 wide
 TOO_LONG = 300_000  # outcomes of a law, or terms of S
 WORK = 3e7  # outcomes times frequencies: some seconds
 
