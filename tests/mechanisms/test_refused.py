@@ -108,7 +108,7 @@ RandomAllocation("Gaussian", 10) -> TypeError: mechanism must be one of
 RandomAllocation(BATCH, 10) -> fixed number
 RandomAllocation(ZeroConcentratedDP(0.1), 10) -> only Renyi divergences
 RandomAllocation(Gaussian(1.0), 0) -> steps must be
-RandomAllocation(Gaussian(1.0), 10**6 + 1) -> steps must be at most the largest supported .1e.06
+RandomAllocation(Gaussian(1.0), 10**6 + 1) -> steps must be at most the largest supported .1000000
 RandomAllocation(Gaussian(1.0), True) -> TypeError: steps must be
 RandomAllocation(Gaussian(1.0), 3, 4) -> num_selected must be at most steps
 RandomAllocation(Gaussian(1.0), 3, 0) -> num_selected must be

@@ -670,7 +670,7 @@ def experimental_sigma(
     ...         lipschitz=1.0, num_records=1238, rounds=35, epsilon=6.0, delta=1 / 1238**2
     ...     )
     >>> print(f"{noise.noise_std:.6f} nominal 6, certified {format_upper(noise.certified_epsilon, '.2f')}")
-    0.008502 nominal 6, certified 23.45
+    0.008502 nominal 6, certified 14.77
     """
     clip, records, number, eps, d = scalars(locals())
     warn_unsound(_HEURISTIC, _INSTEAD)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include <hockeystick/cumulant/shift_mixture.hpp>
 #include <hockeystick/loss/gaussian_mixture.hpp>
@@ -30,26 +31,24 @@ inline std::vector<double> parameters_of(const WeightedShifts& mixture) {
 }
 
 // Takes the largest shifts, of a weight of at most `share`, for the largest of the others, and returns
-// their weight, rounded up. Given that none of them happens the true shift is stochastically smaller:
-// with their weight c and that A of some of the others, A/(1 - c) <= A + c.
+// their weight, rounded up: weights sum to 1 within 1e-6. Given that none of them happens the true shift
+// is stochastically smaller: with their weight c and that A of some of the others, A/(1 - c) <= A + c.
 inline double cap_rare(WeightedShifts& mixture, double share) {
+    constexpr double safe = 1.0 + 2e-6;
     const auto largest = [&] {
         return std::max_element(mixture.shifts.begin(), mixture.shifts.end()) - mixture.shifts.begin();
     };
+    const auto weight_at = [&](std::ptrdiff_t k) -> double& { return mixture.weights[static_cast<std::size_t>(k)]; };
     double moved = 0.0;
     while (mixture.shifts.size() > 1) {
-        const auto k = largest();
-        const double more = (moved + mixture.weights[static_cast<std::size_t>(k)]) * (1.0 + 2e-6);  // of weights that sum to 1
-        if (!(more <= share)) break;
-        moved = more;
+        const std::ptrdiff_t k = largest();
+        if (!((moved + weight_at(k)) * safe <= share)) break;
+        moved += weight_at(k);
         mixture.shifts.erase(mixture.shifts.begin() + k);
         mixture.weights.erase(mixture.weights.begin() + k);
     }
-    if (moved > 0.0) {
-        double& weight = mixture.weights[static_cast<std::size_t>(largest())];
-        weight = min((weight + moved) * up, 1.0);
-    }
-    return moved;
+    if (moved > 0.0) weight_at(largest()) = min((weight_at(largest()) + moved) * up, 1.0);
+    return moved * safe;
 }
 
 template <class Mixture> Pair::WithoutRare without_rare_shifts(WeightedShifts mixture, double share) {
