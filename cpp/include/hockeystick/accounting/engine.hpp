@@ -33,12 +33,12 @@ namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
 namespace tune {
-inline constexpr double rough = 1.0;          // a relative width that any bracket meets
-inline constexpr int most_larger_rates = 32;  // a factor of 256
-inline constexpr double much_work = 5e8;      // points visited: half a second
-inline constexpr std::size_t max_kept = 2;    // compositions: one for upper ends, one for lower ends
-inline constexpr double no_double = 1e-320;   // a delta below is 0 but for its logarithm
-inline constexpr double spared = 1e-6;        // of delta, for what is rare and leaks much
+inline constexpr double rough = 1.0;           // a relative width that any bracket meets
+inline constexpr int most_larger_rates = 32;   // a factor of 256
+inline constexpr double much_work = 5e8;       // points visited: half a second
+inline constexpr std::size_t max_kept = 2;     // compositions: one for upper ends, one for lower ends
+inline constexpr double no_double = 1e-320;    // a delta below is 0 but for its logarithm
+inline constexpr double spared = 1e-6;         // of delta, for what is rare and leaks much
 inline constexpr double first_spared = 1e-14;  // before delta is known
 }  // namespace tune
 
@@ -116,7 +116,8 @@ class Engine {
     double upper_end(const Steps& steps, const Question& question, double threshold = nan) {
         const FloatingEnvironment environment;
         const Options options{EngineChoice::best, true, threshold};
-        if (steps.empty() || discloses(steps) || has_rare(steps)) return answers({steps, steps, true}, question, options)[0].upper;
+        if (steps.empty() || discloses(steps) || has_rare(steps))
+            return answers({steps, steps, true}, question, options)[0].upper;
         return answers(CachedBracket{cached(steps), nullptr, true}, question, options)[0].upper;
     }
 

@@ -677,8 +677,9 @@ class GaussianLawBuilder {
     void add_hidden_tail(const ShiftMixture& upper, double rate, double from) {
         const double kept = 1.0 - rate, log_ratio = -std::log1p(-rate);
         const auto add = [&](double end, bool forward, bool reverse) {
-            law_.pieces.emplace_back(upper, ShiftMixture(), PieceRange{from, max(end, from + 1.0), kept, forward,
-                                                                       reverse, log_ratio, true, splits() && forward});
+            law_.pieces.emplace_back(
+                upper, ShiftMixture(),
+                PieceRange{from, max(end, from + 1.0), kept, forward, reverse, log_ratio, true, splits() && forward});
             return law_.pieces.back().high();
         };
         law_.gap += eight_roundings;

@@ -75,7 +75,7 @@ class HiddenCopiesLoss final : public PrivacyLoss {
   private:
     static constexpr double largest_loss = 600.0, most_beyond = 0.5, most_cancellation = 64.0;
 
-    double log_odds() const { return std::log1p(-rate_) - std::log(rate_); }  // of a batch without the record
+    double log_odds() const { return std::log1p(-rate_) - std::log(rate_); }         // of a batch without the record
     double cut(double eps) const { return std::log(std::expm1(eps)) + log_odds(); }  // log gamma''
     double hidden(double eps) const { return rate_ * mixture_.delta(cut(eps)); }
     double q_hidden(double eps) const { return (1.0 - rate_) * mixture_.masses(cut(eps)).q_above; }

@@ -39,7 +39,8 @@ inline double cap_rare(WeightedShifts& mixture, double share) {
     double moved = 0.0;
     while (mixture.shifts.size() > 1) {
         const auto k = largest();
-        const double more = (moved + mixture.weights[static_cast<std::size_t>(k)]) * (1.0 + 2e-6);  // of weights that sum to 1
+        const double more =
+            (moved + mixture.weights[static_cast<std::size_t>(k)]) * (1.0 + 2e-6);  // of weights that sum to 1
         if (!(more <= share)) break;
         moved = more;
         mixture.shifts.erase(mixture.shifts.begin() + k);

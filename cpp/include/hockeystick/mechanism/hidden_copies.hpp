@@ -15,8 +15,9 @@ class HiddenCopies final : public Pair {
   public:
     HiddenCopies(const WeightedShifts& mixture, double rate)
         : mixture_(mixture), rate_(rate), shown_(std::make_shared<LabelledGaussian>(mixture), rate),
-          loss_(std::make_shared<HiddenCopiesLoss>(shown_.loss(Direction::remove),
-                                                   GaussianMixtureLoss(mixture.shifts, mixture.weights, Direction::remove), rate)) {}
+          loss_(std::make_shared<HiddenCopiesLoss>(
+              shown_.loss(Direction::remove), GaussianMixtureLoss(mixture.shifts, mixture.weights, Direction::remove),
+              rate)) {}
     Loss loss(Direction) const override { return loss_; }
     bool has_cumulant(double rate) const override { return rate == 1.0 && mixture_is_covered(mixture_, rate_); }
     std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,

@@ -24,7 +24,9 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
             labels.push_back({std::make_shared<NoiseLoss>(mixture_.shifts[k]), mixture_.weights[k]});
         return std::make_shared<LabelledLoss>(std::move(labels));
     }
-    WithoutRare without_rare(double share) const override { return without_rare_shifts<LabelledNoise>(mixture_, share); }
+    WithoutRare without_rare(double share) const override {
+        return without_rare_shifts<LabelledNoise>(mixture_, share);
+    }
     // Laplace noise has bounded losses, whose integrals have no tails.
     double coarse_renyi(double order, double rate, Direction) const override {
         if (!std::is_same<NoiseLoss, GaussianLoss>::value) return infinity;
