@@ -92,6 +92,7 @@ def test_a_count_of_zero_composes_nothing():
         accountant.compose(hs.RandomizedResponse(0.5, 3), 0)
     losses = hs.PrivacyLossDistribution.from_mechanism(hs.Laplace(1.0))
     nothing = losses.self_compose(0)
+    assert "nothing composed" in repr(nothing)
     assert nothing.delta_bracket(0.0)[:2] == nothing.epsilon_bracket(0.0)[:2] == (0.0, 0.0)
     assert (
         nothing.compose(losses).delta_bracket(0.5)

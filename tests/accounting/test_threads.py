@@ -7,12 +7,14 @@ import itertools
 import os
 import pickle
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 import hockeystick as hs
 import processes
 from hockeystick.accounting import accountant as accountant_module
+from hockeystick.accounting import locking
 from hockeystick.accounting import steps as steps_module
 from racing import race
 
@@ -91,6 +93,21 @@ def test_what_interrupts_a_change(monkeypatch):
     assert saved == [(1, 1), hs.Accountant().compose(hs.Gaussian(1.0)).delta(1.0)]
     assert accountant.ledger == {hs.Gaussian(1.0): 2, hs.Gaussian(2.0): 1}
     assert counted(accountant) == (3, 3)
+
+
+def test_what_is_composed_while_a_copy_is_made(monkeypatch):
+    """A mechanism that comes first while its ledger is copied goes on counting in the copy as one."""
+    accountant = hs.Accountant().compose(hs.Gaussian(1.0))
+
+    def late(container):
+        made = container.copy()
+        accountant.compose(hs.Gaussian(2.0))
+        return made
+
+    monkeypatch.setattr(locking, "copy", SimpleNamespace(copy=late))
+    copied = copy.copy(accountant)
+    assert copied.compose(hs.Gaussian(2.0)).ledger[hs.Gaussian(2.0)] == len(copied) - 1
+    assert len(accountant) > 1
 
 
 @pytest.mark.parametrize("runs", [[2**53], [2**53 - 1, 1]], ids=str)

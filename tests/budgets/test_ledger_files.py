@@ -48,6 +48,15 @@ def answers(path, **options):
         return clients, logs, rooms, ledgers.last_round, ledgers.head
 
 
+def test_files_of_earlier_releases_open(path):
+    """What a file says it is never changes: another word for it would close all files that there are."""
+    with sqlite3.connect(path) as database:
+        ((content,),) = database.execute("SELECT content FROM entries WHERE sequence = 0")
+    database.close()
+    made = json.loads(content)
+    assert (made["format"], made["version"]) == ("hockeystick.ClientLedgers", 2)
+
+
 def test_a_lost_file_is_no_fresh_budget(path, tmp_path, monkeypatch):
     """What is not there, no file or nothing is refused, and made by no opening that was not asked to."""
     monkeypatch.chdir(tmp_path)

@@ -89,7 +89,7 @@ compose(hs.Gaussian(1.0), adjacency="remove") -> adjacency must be one of
 compose(hs.PoissonSampled(hs.ApproximateDP(1.0, 0.0), 0.1), adjacency="replace") -> not supported
 compose(hs.RandomizedResponse(0.5, 3)) -> not supported
 compose(hs.FixedSizeSampled(hs.Gaussian(1.0), 9, 9, replacement=False)) -> not supported
-compose(hs.Gaussian(1.0), -1) -> count must be an integer in
+compose(hs.Gaussian(1.0), -1) -> count must be an integer in \[0,
 compose(hs.Gaussian(1.0), 1.5) -> TypeError: count
 compose(hs.Gaussian(1.0), True) -> TypeError: count
 compose(hs.Gaussian(1.0), 2**53).self_compose(2) -> count

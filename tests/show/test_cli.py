@@ -330,6 +330,8 @@ statement --num-records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exac
 {EPSILON} --clients-per-round 3 -> the following arguments are required: --num-clients, --rounds
 {EPSILON} --num-clients 9 --clients-per-round 10 --rounds 1 -> --clients-per-round: must be at most the number of clients (9), not 10
 {EPSILON} --num-clients 9 --clients-per-round 3 --rounds 1 --epochs 2 -> --epochs: not allowed for clients
+{EPSILON} --num-clients 9 --clients-per-round 3 --rounds 1 --certificate a -> --certificate: not allowed for clients
+{CALIBRATE} --num-clients 9 --rounds 3 -> --num-clients: not allowed with --target noise-multiplier without --clients-per-round
 {EPSILON} --num-clients 9 --clients-per-round 3 --rounds 1 --sampling shuffled -> --sampling: must be poisson or fixed for clients
 statement --noise-multiplier 1 --delta .1 --steps 3 -> the following arguments are required: --num-records
 statement --dataset-size 9 -> no option --dataset-size; did you mean --num-records?

@@ -59,7 +59,8 @@ class ThreadSafe(Generic[State]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle is made from: the present state, and containers of its own."""
+        moment = Moment(self._state)  # first: the containers then know all that it refers to, and perhaps more
         own = {
             n: copy.copy(v) if isinstance(v, (dict, list, ThreadSafe)) else v for n, v in self.__dict__.copy().items()
         }
-        return own | {"_moment": Moment(self._state)}
+        return own | {"_moment": moment}

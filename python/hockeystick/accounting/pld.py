@@ -101,7 +101,7 @@ class PrivacyLossDistribution:
     def __repr__(self) -> str:
         """Return the ledger in words."""
         steps = counted(self._ledger)
-        return f"<PrivacyLossDistribution: {steps}; {self._adjacency}>"
+        return f"<PrivacyLossDistribution: {steps or 'nothing composed'}; {self._adjacency}>"
 
     def compose(self, other: PrivacyLossDistribution) -> PrivacyLossDistribution:
         """Return the composition with another one.

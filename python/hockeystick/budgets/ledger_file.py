@@ -202,7 +202,7 @@ def _unpack(blob: bytes, num_clients: int) -> Mask:
     return mask
 
 
-FORMAT, VERSION = "hockeystick.budgets.ClientLedgers", 2
+FORMAT, VERSION = "hockeystick.ClientLedgers", 2
 TABLES = {
     "entries": "CREATE TABLE entries (sequence INTEGER PRIMARY KEY, content BLOB, charged BLOB, participants BLOB, digest BLOB)",
     "head": "CREATE TABLE head (entries INTEGER, digest BLOB)",

@@ -68,7 +68,7 @@ def statement(chosen: argparse.Namespace) -> None:
 
     arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records or chosen.num_clients))
     if any(getattr(chosen, name) is not None for name in samplings.OF_CLIENTS):
-        arguments.refuse(chosen, ["clip_norm", "certificate"], "not allowed for clients")
+        arguments.refuse(chosen, ["clip_norm"], "not allowed for clients")
         samplings.settle(chosen)
         with warnings.catch_warnings():  # said above, in one line
             warnings.simplefilter("ignore", setting_warnings.ImplausibleSettingWarning)
@@ -129,8 +129,11 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
             f"argument --sampling: must be poisson, or shuffled for the noise multiplier, not {chosen.sampling}; "
             f"try settings with hockeystick epsilon --sampling {chosen.sampling}"
         )
-    others = [name for name in FEDERATED if chosen.clients_per_round is None or name not in samplings.OF_CLIENTS]
-    arguments.refuse(chosen, others, f"not allowed with --target {chosen.target}, which is of DP-SGD")
+    reason = f"not allowed with --target {chosen.target}"
+    if chosen.clients_per_round is None:
+        arguments.refuse(chosen, samplings.OF_CLIENTS, f"{reason} without --clients-per-round")
+    others = [name for name in FEDERATED if name not in samplings.OF_CLIENTS]
+    arguments.refuse(chosen, others, f"{reason}, which is of DP-SGD")
     clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "num_records", "batch_size", "epochs")}
     arguments.refuse(chosen, clash.get(target, (target,)), "not allowed, since it is the target")
     if target == "sampling_rate":

@@ -46,7 +46,7 @@ def _settle_clients(chosen: argparse.Namespace, needs_rounds: bool) -> None:
     """Do the same for clients that are drawn for every round: what a step is for records, a round is for whole clients."""
     arguments.refuse(
         chosen,
-        ("num_records", "batch_size", "epochs", "steps", "sampling_rate", "drop_last"),
+        ("num_records", "batch_size", "epochs", "steps", "sampling_rate", "drop_last", "certificate"),
         "not allowed for clients",
     )
     arguments.require(chosen, OF_CLIENTS if needs_rounds else OF_CLIENTS[:2])
