@@ -6,8 +6,6 @@ replaced by an empty module. Every question takes `nudge`, a relative change of 
 round: nobody may answer from a cache what is asked for the first time.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import sys

@@ -8,8 +8,6 @@ from 1e-5 to 0.3, 1 to 100,000 steps and deltas from 1e-12 to 1e-3, all log-unif
 - ms: processor time of one `epsilon_bracket`, asked cold.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -4,8 +4,6 @@ The loop runs over N values of eps and adds up, so that nothing is optimised awa
 are used where they are installed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is measured: the calls that ratios.py times, whose answers test_bench_cases.py holds against the peer's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ Where they lose digits (small theta by cancellation) or range (e^eps overflows),
 what they can do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -13,8 +13,6 @@ with a one-sided probability below 1 % divided by the number of workloads: all o
 of a hundred at most.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -5,8 +5,6 @@ FILE has `WORKLOADS`, name -> call with a number. Without --count the worker pri
 workload by a system call that nobody else makes, for valgrind to see.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -9,8 +9,6 @@ mutant. Prints a row a mutant, and how many nobody noticed.
 Needs a checkout that is installed with this Python, and its test tools. A mutant takes seconds to minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import io

@@ -13,8 +13,6 @@ interval, and agree with two of the peers; W4 and W5 are what the finest setting
 called more accurate than its reference.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import gc

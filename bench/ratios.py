@@ -5,8 +5,6 @@ the median is in the JSON too. The kernels run once for every instruction set th
 each. Everything else is compiled for the baseline and runs once.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@ records each and there are 100, so that nothing is drawn. torch is left out if i
 is that of two ports for products with sums, of four doubles each, as Zen 2 to 4 have them.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

@@ -7,8 +7,6 @@ memory is its own; the sum of the processor time of all threads is what counts o
 number of rows must have the same bytes. Beside it: the same with half of the cells out of the domain, and the share of fsync.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import multiprocessing

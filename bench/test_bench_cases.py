@@ -1,7 +1,5 @@
 """The cases of cases.py beside SciPy's expressions: kernels, grids of closed forms, hidden states, contractions, shifted interpolation."""
 
-from __future__ import annotations
-
 import cases
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The rows of brackets.py answer, and its widths are numbers."""
 
-from __future__ import annotations
-
 import math
 
 import brackets

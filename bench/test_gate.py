@@ -1,7 +1,5 @@
 """The gate: it catches a kernel that was slowed on purpose, passes one that was not, and its statistics are what they say."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

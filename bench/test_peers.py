@@ -1,7 +1,5 @@
 """The comparison with other accountants: digits, memory and the table, on the questions that take no time."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os

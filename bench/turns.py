@@ -1,7 +1,5 @@
 """Timing what is compared: everybody takes turns, so that a noisy neighbour disturbs all of them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

@@ -5,8 +5,6 @@ library of the installed package, at the baseline and at the machine's best inst
 counts.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gzip
 import json

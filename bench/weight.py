@@ -9,8 +9,6 @@ Needs a checkout, pip, a C++17 compiler, and an installed hockeystick for import
 tests, with this Python.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Every call takes its number k, and changes its arguments by it where the answer 
 the base does not have yet is left out of the comparison. Nothing is imported here that older versions lack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

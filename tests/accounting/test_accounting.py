@@ -1,7 +1,5 @@
 """The accountant: closed forms, both directions, bookkeeping, and what queries say about each other."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Calibration: the feasible end, in both directions, among reals and integers, and clear refusals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

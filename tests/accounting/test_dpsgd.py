@@ -1,7 +1,5 @@
 """Grids of DP-SGD: exact special cases, published values, inverse problems that never overspend, bounded work on the whole domain."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

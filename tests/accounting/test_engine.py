@@ -1,7 +1,5 @@
 """The choice of an engine, what a forced one says, and the share of the width between dominating and attained pairs."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """Groups of records: the mechanisms of a group against closed forms and enumeration, and group privacy for the others."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Settings that are legal and probably mistakes: the warning, its text, and when it stays away."""
 
-from __future__ import annotations
-
 import enum
 import itertools
 import math

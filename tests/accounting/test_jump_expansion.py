@@ -1,7 +1,5 @@
 """Compositions of rare large losses, against sums over pairs of outcomes that share no code with the library."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Whoever prints an epsilon prints that of its `epsilon`: statements, explanations, reprs, and adapters."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Accountants and their functions: what is outside its domain is refused with its name and a reason."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -3,8 +3,6 @@
 The issues are those of meta-pytorch/opacus, microsoft/prv_accountant, google/dpsynth and google/differential-privacy.
 """
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

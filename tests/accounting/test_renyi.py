@@ -1,7 +1,5 @@
 """Renyi divergences of a ledger: closed forms, quadrature, and what they say of epsilon."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """The probability that a step reveals the data set, factored out: (epsilon, delta) at its edges."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Shuffled batches against a sum over outputs, simulated shuffles and the events of the paper."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

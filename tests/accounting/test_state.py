@@ -1,7 +1,5 @@
 """Accountants are saved and loaded as they were, and states or arguments that are wrong are refused."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A storm on one accountant, of seconds by day; by hand: python tests/storms/accountant_storm.py SECONDS SEED."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Accountants under threads, signal handlers, copies and forks: no step is lost, and a query sees one ledger."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import os

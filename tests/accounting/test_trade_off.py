@@ -1,7 +1,5 @@
 """What is read off a ledger: trade-off functions, curves of epsilon, and how many more steps fit."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math

@@ -1,7 +1,5 @@
 """Conversions of zCDP: the least bound over all orders, never below it, and above what Gaussian noise leaks."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

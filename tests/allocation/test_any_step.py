@@ -1,7 +1,5 @@
 """Random allocation of steps that are not Gaussian: all outcomes in fractions, integrals, steps without a lower end."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Random allocation of Gaussian noise against quadrature, inverted Laplace transforms, sums over outputs, adaptive algorithms, closed forms."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Random allocation where a record is replaced: against quadrature over outputs, and against records that contribute anything."""
 
-from __future__ import annotations
-
 import functools
 import math
 

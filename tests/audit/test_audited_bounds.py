@@ -1,7 +1,5 @@
 """Audits against bounds, and of every simulated algorithm: none exceeds a certified one, and printed bounds that are false are refuted; docs/audit/audit.md."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

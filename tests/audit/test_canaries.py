@@ -1,7 +1,5 @@
 """Canaries: gradients at the clip norm for every model in reach, in opposite directions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Audits of many runs: exact ends of the rates, coverage and tightness on mechanisms whose epsilon is known."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import sys

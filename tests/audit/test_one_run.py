@@ -1,7 +1,5 @@
 """Audits of one run: the tail of right guesses against linear programmes and known laws, coverage on known mechanisms."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Filters and odometers against adversaries: what is chosen by what was seen stays within the guarantee, exactly, on small trees."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sizes of batches: the test that holds them against the sampler, its level and what it notices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

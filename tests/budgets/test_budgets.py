@@ -1,7 +1,5 @@
 """docs/accounting/budgets.md does what it says: its blocks run, and its measurements can be made."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever grows by changes, copied, from many threads, and interrupted at every bytecode: each change is made once, or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools

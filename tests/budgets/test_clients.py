@@ -1,7 +1,5 @@
 """Ledgers of clients: what each was charged, to the round, whatever happens to the process."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Filters and odometers of zero-concentrated differential privacy: adversaries stay within the guarantee, failures included."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Privacy filters: adversaries that choose by what they see stay within the guarantee, computed exactly on small trees."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Individual filters: what is released about one record, by integrals over all paths, is at most the guarantee."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

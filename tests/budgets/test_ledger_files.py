@@ -1,7 +1,5 @@
 """Files of client ledgers: made on request, whole or refused, and recognised before each charge."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -1,7 +1,5 @@
 """The odometer: whatever is chosen by what was seen, the loss passes what it says with probability delta at most."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

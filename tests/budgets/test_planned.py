@@ -1,7 +1,5 @@
 """A plan of steps in any order: adversaries stay within the whole plan's guarantee, and a choice between plans does not."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

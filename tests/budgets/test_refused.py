@@ -1,7 +1,5 @@
 """Filters and odometers: what they do not hold for, or cannot mean, is refused with a reason."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

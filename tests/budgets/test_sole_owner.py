@@ -1,7 +1,5 @@
 """Ledgers in forked children, in copies and in threads: a budget is spent once."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import os

@@ -1,7 +1,5 @@
 """A storm on one file of client ledgers, of seconds by day; by hand: python tests/storms/ledger_storm.py SECONDS SEED."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

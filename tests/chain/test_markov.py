@@ -1,7 +1,5 @@
 """The exact scalar chain: against closed forms, independent quadrature, and what must hold between chains."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Certificates as the library writes them: proved by the checker, exact, the same from every door, and refused where no rule covers them."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import importlib

@@ -1,7 +1,5 @@
 """The checker of certificates: its bounds against quadratures and sums, one by one; true claims, false ones, and what is no certificate."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import random

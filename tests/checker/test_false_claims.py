@@ -1,7 +1,5 @@
 """No false claim is proved: random ones below, or above, what is certified, and files that are damaged at random."""
 
-from __future__ import annotations
-
 import datetime as dt
 import importlib.util
 import json

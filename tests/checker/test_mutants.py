@@ -1,7 +1,5 @@
 """Each bound of the checker weakened in turn: some test of it fails."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Callable

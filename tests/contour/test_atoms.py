@@ -1,7 +1,5 @@
 """Contours of losses with atoms, on samples or not, against enumeration, integrals and residues."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -1,7 +1,5 @@
 """The sums of e^{i k h L} - 1 over points, from the core's header, are as near the exact ones as Proposition 5 says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import mpmath as mp

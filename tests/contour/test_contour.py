@@ -1,7 +1,5 @@
 """The contour engine against closed forms, integrals in extended precision, ball arithmetic and itself."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

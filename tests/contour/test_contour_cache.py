@@ -1,7 +1,5 @@
 """What the grids of DP-SGD keep between calls changes no answer, in no thread and no fork, and stays small."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import os
 import sys

@@ -1,7 +1,5 @@
 """Few steps of rare samples: in slices of the losses, whose scales are many, and far down by the number of large losses."""
 
-from __future__ import annotations
-
 import functools
 import math
 

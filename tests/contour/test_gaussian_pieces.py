@@ -1,7 +1,5 @@
 """Cumulants of Gaussian mixtures against quadrature in extended precision: moments, nodes, decay; and brackets of two steps."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import NamedTuple

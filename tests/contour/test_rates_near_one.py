@@ -1,7 +1,5 @@
 """Sampling rates close to 1, where 1 - rate + rate e^t and its inverse cancel: each case once lay outside its own bracket."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

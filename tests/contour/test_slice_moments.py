@@ -1,7 +1,5 @@
 """The damping of slices bounds their transforms, which are integrated here from their definition."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Contours of losses whose characteristic function does not decay: atoms, rare large losses, smoothed by a small Gaussian."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Balls-in-bins batches with correlated noise, against integrals over the laws of the likelihood ratio, and samples of it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

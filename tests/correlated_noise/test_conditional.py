@@ -1,7 +1,5 @@
 """Conditional composition against the pair of all participation patterns, by quadrature and by sampling; and attacks on that pair."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

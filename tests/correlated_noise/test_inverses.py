@@ -1,7 +1,5 @@
 """Strategies given by their inverse or by buffers, against exact fractions and all patterns."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

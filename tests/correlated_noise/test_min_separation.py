@@ -1,7 +1,5 @@
 """Batches that are b-min-separated: the certified bound and the estimate, by exact compositions, sums over patterns, quadrature and samples."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the numbers of correlated noise rest on: brackets hold the exact divergence, and statements say what it is about."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Correlated noise: what has no sensitivity, no bound and no estimate is refused with the argument's name."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sensitivities of correlated noise against all participation patterns, and the mechanisms that they make."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

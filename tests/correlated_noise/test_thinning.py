@@ -1,7 +1,5 @@
 """The candidates of b-min-separated batches against the definition of the batches, in fractions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Banded noise on truncated samples of parts in turn, against every draw of small parts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

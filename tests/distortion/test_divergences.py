@@ -1,7 +1,5 @@
 """Distances of laws: by fractions, by their relations, by the accountant; and of Gaussians, by references, samples and inverses."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Leakage and utility by properties and samples; the sharp leakage of local privacy: attained, never exceeded, and rounded to the safe side."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

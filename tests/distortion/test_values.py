@@ -1,7 +1,5 @@
 """Leakage and utility under distortion: the specification's values, and what is refused with a reason."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

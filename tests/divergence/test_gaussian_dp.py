@@ -1,7 +1,5 @@
 """Conversions of Gaussian DP against mpmath, each other and the meaning of their names."""
 
-from __future__ import annotations
-
 import hypothesis
 import hypothesis.strategies as st
 import mpmath as mp

@@ -1,7 +1,5 @@
 """The kernels against 34-digit tables; theta and its Laplace twin at their limits, and by their identities."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """theta_inverse and gaussian_epsilon, judged by the exact theta at what they return; over arrays, whatever neighbours and memory are."""
 
-from __future__ import annotations
-
 import hypothesis
 import hypothesis.strategies as st
 import mpmath as mp

@@ -1,7 +1,5 @@
 """A thread can compute with an instruction set of its choice, and gets the bytes of a process that was started with it."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import threading

@@ -1,7 +1,5 @@
 """The kernels as NumPy ufuncs: element by element, whatever the types, strides and shapes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

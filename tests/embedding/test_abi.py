@@ -5,8 +5,6 @@ offsets of structures. A change other than a new function or constant breaks pro
 new record, which ``python tests/embedding/test_abi.py`` prints.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

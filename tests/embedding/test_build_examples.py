@@ -1,7 +1,5 @@
 """The small projects of examples/: CMake's three ways to the headers, and the C library from Rust and Go."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The C library, called through ctypes: agreement with the package and closed forms, error codes, threads."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The mechanisms of the C library: each of Python's, with the same bits; none is forgotten, and none crashes."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 

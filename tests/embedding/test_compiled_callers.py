@@ -1,7 +1,5 @@
 """The kernels from compiled code: capsules, SciPy, numba and Cython."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import math

@@ -6,8 +6,6 @@ name: `apt-get install g++-aarch64-linux-gnu qemu-user-static g++-mingw-w64-x86-
 By day doubles alone are tried, which need no emulator; the other targets wait for the night.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """What embedders get: the downstream project of tests/embed, built against this installation and a plain CMake install."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

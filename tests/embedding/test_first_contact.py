@@ -1,7 +1,5 @@
 """What a newcomer sees at a prompt: names that can be used, errors in peers' words, and numbers that stay bounds."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pickle

@@ -1,7 +1,5 @@
 """If only one test file is run, then this is the one: everything is there and gives known numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

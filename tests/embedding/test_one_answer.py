@@ -3,8 +3,6 @@
 C and C++ compose in the reverse order. They also ask with other rounding modes, and with subnormal numbers taken for zero.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

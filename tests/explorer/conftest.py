@@ -1,7 +1,5 @@
 """The pages of the explorer and a browser, for all tests of the room."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The bounds of the last model on the page are upper ends, rounding included: beside the exact curve of Gaussian noise, in 60 digits."""
 
-from __future__ import annotations
-
 import math
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The explorer on paper and with colours that the reader's system forces."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

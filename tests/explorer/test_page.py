@@ -1,7 +1,5 @@
 """The explorer in a headless Chromium: its numbers are Python's, its lines give them again, and nothing leaves the page."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What the explorer computes without the module: its scripts are joined, and numbers are written and counted as in Python."""
 
-from __future__ import annotations
-
 import math
 import random
 import shutil

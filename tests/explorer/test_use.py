@@ -1,7 +1,5 @@
 """The explorer for those who use a keyboard, a screen reader, a phone, or a link; and how soon it answers."""
 
-from __future__ import annotations
-
 import statistics
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Closed forms on grids: the same numbers whatever the layout, as mpmath has them; and what is outside of their domains."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Noisy-FedAvg and Noisy-FedProx by naive sums, their closed forms, and what raises them."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

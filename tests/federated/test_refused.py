@@ -1,7 +1,5 @@
 """Federated bounds: what is outside its domain is refused with its name and a reason; project/test_arguments has each number alone."""
 
-from __future__ import annotations
-
 import pytest
 
 import federations

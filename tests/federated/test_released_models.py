@@ -1,7 +1,5 @@
 """What released models leak: small federations by enumeration of who is drawn and by quadrature, exact chains, and sums in many digits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

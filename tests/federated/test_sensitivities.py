@@ -1,7 +1,5 @@
 """Model and data sensitivity of a round, against their definitions in many digits, runs of two models, and the printed bounds."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """The trusted aggregator: Theorem 2 and Corollary 3 by naive sums, schedules, step sizes, batches of different sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

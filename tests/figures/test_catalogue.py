@@ -1,7 +1,5 @@
 """The list of figures: names, files, and what is said when something is missing."""
 
-from __future__ import annotations
-
 import csv
 import re
 import sys

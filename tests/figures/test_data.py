@@ -1,7 +1,5 @@
 """The data of the computed figures against the printed theorems term by term, in many digits, at the captions' parameters."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

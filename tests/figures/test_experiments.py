@@ -1,7 +1,5 @@
 """The figures that train models, with quick settings: columns, ranges, budgets, and what is the same for the same seed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The figures of hidden states: no exact value lies above a certified bound, and regions name the smallest one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

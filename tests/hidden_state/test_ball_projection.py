@@ -1,7 +1,5 @@
 """Projection onto a ball: the bound of its contraction coefficient against integrals in two dimensions and mpmath in more."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The smallest of all bounds: no function named `best` is above another that covers its process, and delta falls in epsilon."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

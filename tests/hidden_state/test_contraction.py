@@ -1,7 +1,5 @@
 """contraction_sum against the naive double loop, with and without rounds=."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Parameters at the ends of the double range, where a product overflows or underflows but the answer does not."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

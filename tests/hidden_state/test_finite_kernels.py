@@ -1,7 +1,5 @@
 """Contraction by finite kernels: against rational arithmetic, linear programs, a random search, and Gaussian kernels."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Certified bounds of hidden states never fall below exact chains, records used more than once among them; published ones do where they are false."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

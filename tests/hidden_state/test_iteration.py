@@ -1,7 +1,5 @@
 """Equations 3 and 14: against mpmath, shifted interpolation, affine chains, and steps of quadratics."""
 
-from __future__ import annotations
-
 import itertools
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """The bound "joint": one round against its definition, adversarial chains, limits, and values of a coarser prototype."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

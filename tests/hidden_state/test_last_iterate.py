@@ -1,7 +1,5 @@
 """Projected noisy SGD: Theorems 3 to 5 and Proposition 1 of Asoodeh, Diaz and Calmon, term by term."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

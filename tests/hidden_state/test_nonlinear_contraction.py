@@ -1,7 +1,5 @@
 """The nonlinear contraction and its company: against mpmath, random kernels, and the limits that the mathematics knows."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

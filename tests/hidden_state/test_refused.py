@@ -1,7 +1,5 @@
 """Contractions and bounds of hidden states: what is outside their domains is refused with its name, its value and a reason."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The optimum of shifted interpolation against three independent solvers, its certificate and its attained chain."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

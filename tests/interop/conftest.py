@@ -1,7 +1,5 @@
 """Adapters are held against the libraries that they stand in for; with HOCKEYSTICK_HOSTS=1 a library that is missing is a failure, not a skip."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Generator
 from typing import Any

@@ -1,7 +1,5 @@
 """dp_accounting: its own conformance tests, its accountant's tests with ours in its place, events, and distributions to and fro."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Events of dp_accounting against enumerated laws and theorems at high precision; the package itself is not needed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import namedtuple

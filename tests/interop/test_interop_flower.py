@@ -1,7 +1,5 @@
 """Flower: rounds, budgets, and states through JSON."""
 
-from __future__ import annotations
-
 import enum
 import json
 import sys

@@ -1,7 +1,5 @@
 """True-positive rates and Gaussian DP parameters of the dp_accounting adapter against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

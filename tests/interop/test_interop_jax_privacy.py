@@ -1,7 +1,5 @@
 """jax_privacy: its training accountant with ours, its calibration, and a training with its own clipping and noise."""
 
-from __future__ import annotations
-
 import pytest
 
 import hockeystick as hs

@@ -1,7 +1,5 @@
 """Opacus: the accountant by itself, in Opacus' registry and calibration, and in its engine where torch is installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math

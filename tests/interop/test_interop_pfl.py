@@ -1,7 +1,5 @@
 """pfl-research: the third of epsilon, delta and noise."""
 
-from __future__ import annotations
-
 import pytest
 
 import hockeystick as hs

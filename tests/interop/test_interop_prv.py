@@ -1,7 +1,5 @@
 """prv_accountant: triples, its mechanisms and ours, and its words for DP-SGD."""
 
-from __future__ import annotations
-
 import math
 import types
 

@@ -1,7 +1,5 @@
 """Attack risk: closed forms of Gaussian steps, the peer's values, and noise from risk."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

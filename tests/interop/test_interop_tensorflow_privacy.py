@@ -1,7 +1,5 @@
 """TensorFlow Privacy: its statements with our accountant, by the recipe of docs/project/switching.md."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """Adapters under threads: other libraries' callers lose no step either."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Adapters: what is unknown to them or outside its domain is refused with a reason."""
 
-from __future__ import annotations
-
 import math
 import types
 

@@ -1,7 +1,5 @@
 """Inter-silo privacy: the noise that is found is certified, the least, and below the printed one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

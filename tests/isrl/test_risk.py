@@ -1,7 +1,5 @@
 """Inter-silo privacy: bounds of the risk, the steps that minimise them, the rounds that reach them, and algorithms that stay below."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

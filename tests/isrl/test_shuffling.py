@@ -1,7 +1,5 @@
 """Inter-silo privacy: shuffled messages, budgets that go back and forth, and binomial noise."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

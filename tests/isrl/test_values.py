@@ -1,7 +1,5 @@
 """Inter-silo privacy: every formula by the values of the specification, or written out again from the print, with what is misprinted mended; and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

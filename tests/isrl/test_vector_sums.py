@@ -1,7 +1,5 @@
 """Binomial noise on vectors: certified bounds against all outcomes, all shifts, and what Gaussian noise would leak."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

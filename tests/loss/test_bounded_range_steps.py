@@ -1,7 +1,5 @@
 """Adaptive steps of bounded range: laws of explicit adversaries, followed forwards, and the best one of few steps by search."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

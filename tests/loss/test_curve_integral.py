@@ -1,7 +1,5 @@
 """Renyi divergences by integrals of the curve, against quadrature of the densities, which no line of the library shares."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

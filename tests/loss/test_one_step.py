@@ -1,7 +1,5 @@
 """One step: masses accurate in either tail, exact formulas in high precision between certified ends, and ends that are close."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """Gaussian noise on a Poisson sample of which one record is replaced: the pair, that it dominates, and its compositions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

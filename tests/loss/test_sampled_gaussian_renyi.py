@@ -1,7 +1,5 @@
 """Renyi divergences of sampled Gaussian noise at orders that are no integers, against quadrature."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Several releases of one sample: pairs above and below against closed forms, enumeration, and integrals over the outcomes of all parts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

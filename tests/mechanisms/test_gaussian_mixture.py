@@ -1,7 +1,5 @@
 """Mixtures of Gaussians against tails to fifty digits, quadrature, groups of records, and a peer."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

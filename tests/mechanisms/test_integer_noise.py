@@ -1,7 +1,5 @@
 """Noise on integers: one number against sums to fifty digits, vectors against every vector that is small, curvatures and published bounds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

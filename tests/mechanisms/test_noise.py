@@ -1,7 +1,5 @@
 """Staircase, truncated Laplace and canonical noise against integrals of their densities, at every smaller shift too."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

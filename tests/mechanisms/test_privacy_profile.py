@@ -1,7 +1,5 @@
 """Profiles from numbers, functions and densities: what is refused, and no certified delta is below the exact one."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import random

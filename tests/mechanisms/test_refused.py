@@ -1,7 +1,5 @@
 """What mechanisms refuse when they are made or composed, and so those that choose, and what the core refuses: each error names the argument, its value and its domain."""
 
-from __future__ import annotations
-
 import inspect
 import math
 

@@ -1,7 +1,5 @@
 """Mechanisms known by Renyi divergences: compositions against closed forms, a peer and enumeration."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

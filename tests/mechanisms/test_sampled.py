@@ -1,7 +1,5 @@
 """Samples of the records by enumeration: no small data set leaks more than the upper end, and one attains the lower end, or it is 0; pairs, groups, and formulas by their authors."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

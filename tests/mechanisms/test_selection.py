@@ -1,7 +1,5 @@
 """The exponential mechanism and permute-and-flip against their definitions."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

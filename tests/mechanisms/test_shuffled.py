@@ -1,7 +1,5 @@
 """Shuffled local reports against enumeration of all reports, and closed forms."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict

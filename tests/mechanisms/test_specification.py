@@ -3,8 +3,6 @@
 A new mechanism needs a row in ALL, two data sets in tests/reference/witnesses.py, and a test of its own for its numbers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses

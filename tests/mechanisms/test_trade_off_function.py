@@ -1,7 +1,5 @@
 """Trade-off functions as input: against exact pairs, closed forms and enumerated compositions, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The headers refuse language standards and flags under which a certified bound would not hold (version.hpp)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Numbers between two doubles: a quotient's error, held against fractions."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Answers do not depend on how the caller's thread rounds, nor on whether it takes subnormal numbers for zero."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import random

@@ -1,7 +1,5 @@
 """Q, log Q and its inverse at their limits, and by their symmetries; divergence/test_hockey_stick.py has the tables."""
 
-from __future__ import annotations
-
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds as text: what is printed, read as an exact decimal, is on the outer side of the number, and as near as its digits allow."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

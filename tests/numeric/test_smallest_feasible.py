@@ -1,7 +1,5 @@
 """The search for the smallest epsilon at which a delta is small enough: against closed forms, from the safe side."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Certified compositions: closed forms, enumeration and high precision lie inside every bracket."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

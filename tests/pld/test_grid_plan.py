@@ -1,7 +1,5 @@
 """The grid of discretised losses: its transforms, its width at every depth, and bounded work on every cell."""
 
-from __future__ import annotations
-
 import math
 import signal
 import time

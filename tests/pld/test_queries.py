@@ -1,7 +1,5 @@
 """Queries of a composition agree with each other, in any order and grouping; wrong arguments are refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arguments: what a docstring says of a number is what is checked, in every room."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

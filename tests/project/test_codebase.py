@@ -1,7 +1,5 @@
 """Checks of the code base itself: style, stub, version, generated files, and headers that compile."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

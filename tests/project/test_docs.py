@@ -1,7 +1,5 @@
 """Pages of docs/: a page for each room, formulas that the site can write, blocks that leave no files, snippets that are tested."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import types

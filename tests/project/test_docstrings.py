@@ -1,7 +1,5 @@
 """The public docstrings: their form; `test_printed_bounds` runs their examples."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Messages: what is refused is named in at most 500 characters, and ledgers are shown in at most 2,000, however large the arguments are."""
 
-from __future__ import annotations
-
 import enum
 import inspect
 import warnings

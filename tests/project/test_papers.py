@@ -1,7 +1,5 @@
 """The papers' pages: every statement has a function that is public and a test that names it, or the reason why it has none."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Whatever README, the first pages and the docstrings print of a bound is rounded outward; `test_site` holds the other pages to it."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import doctest

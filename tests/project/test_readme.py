@@ -1,7 +1,5 @@
 """README.md does what it says: its commands name files and options that exist; `test_printed_bounds` runs its Python blocks."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

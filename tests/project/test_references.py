@@ -1,7 +1,5 @@
 """The committed values that tests use in place of long computations are what those computations give."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

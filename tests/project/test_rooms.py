@@ -1,7 +1,5 @@
 """The rooms of the core, of the package and of the tests: who may include whom, and what stands at the doors."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 import importlib

@@ -1,7 +1,5 @@
 """The source distribution: every file of the repository is in it, and nothing else."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The documentation builds without a warning, its blocks print bounds outward, and its links lead somewhere; tests/figures draws what the gallery shows."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

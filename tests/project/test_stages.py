@@ -1,7 +1,5 @@
 """The stages of continuous integration: two together run every test, the first is README.md's command; the night runs all."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

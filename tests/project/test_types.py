@@ -1,7 +1,5 @@
 """Types: the package passes mypy's strict mode; its users' numbers give a float, arrays give an array, and a float is no text."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The workflows of GitHub Actions: valid against the schema, actions pinned, and no path or command that is not there."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Printed formulas of the papers on projected noisy SGD and the trusted aggregator, what refutes them, and what holds instead."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

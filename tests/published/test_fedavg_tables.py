@@ -1,7 +1,5 @@
 """Tables 3 and 4 of Sun, Shen and Tao 2024: the printed values, what refutes them, and where they hold."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

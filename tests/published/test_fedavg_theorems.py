@@ -1,7 +1,5 @@
 """The printed formulas, reproduced as printed, with their warnings."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """Printed formulas of the inter-silo and distortion papers: their values, their warnings, and what refutes them."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

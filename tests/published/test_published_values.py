@@ -1,7 +1,5 @@
 """The published numbers beside ours (docs/tables/published_numbers): none contradicts a certified end without a reason."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 from pathlib import Path

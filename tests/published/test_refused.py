@@ -1,7 +1,5 @@
 """Printed formulas: what is outside the printed domain is refused with a reason."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

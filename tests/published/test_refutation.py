@@ -5,8 +5,6 @@ One client's only sample has the linear loss +V e.w or -V e.w: its gradient has 
 Gaussian-DP parameter is sqrt(T) d sqrt(m)/sigma.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from pathlib import Path

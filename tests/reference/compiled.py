@@ -1,7 +1,5 @@
 """What is compiled beside the module: the C library, and programs that a test writes against the headers."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import os

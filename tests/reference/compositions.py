@@ -1,7 +1,5 @@
 """Mechanisms under either adjacency, and their composition."""
 
-from __future__ import annotations
-
 import hockeystick as hs
 
 SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)

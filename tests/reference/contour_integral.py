@@ -7,8 +7,6 @@ cover rounding, a second evaluation with another tilt c and finer steps covers t
 code, which has no such digits to lose.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -75,7 +73,7 @@ class SampledGaussian:
         self.points: dict[int, tuple[arb, arb]] = {}
         self.terms = 0
 
-    def refined(self, frequency: float) -> SampledGaussian:
+    def refined(self, frequency: float) -> "SampledGaussian":
         """Return the same step for another frequency, at the working precision of now."""
         return SampledGaussian(self.sigma, self.q, remove=self.remove, frequency=frequency)
 

@@ -1,7 +1,5 @@
 """Distributions of privacy losses: how they are made, and what a certified bracket must hold."""
 
-from __future__ import annotations
-
 import hockeystick as hs
 
 

@@ -8,8 +8,6 @@ dp_accounting_differences.json has every test that fails for a reason, with the 
 not there, and one there that no longer fails, end the run with status 1.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What every picture of a paper's figure must show."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

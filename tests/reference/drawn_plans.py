@@ -1,7 +1,5 @@
 """Plans of sweeps of which pictures and reports are made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 EPS = {"linspace": [0.0, 4.0], "num": 12}

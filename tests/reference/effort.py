@@ -1,7 +1,5 @@
 """How much of a law's cases a run of the tests asks: some in the first stage, more in the slow one, all at night."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

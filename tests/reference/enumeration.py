@@ -1,7 +1,5 @@
 """Laws of outputs written down: their divergences by definition, samples and choices by enumeration, and what a bracket must hold."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The explorer of docs/explorer on a page of its own, opened as a file in a headless Chromium."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Arguments of the federated bounds, mu in many digits, and delta of linear losses by quadrature."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

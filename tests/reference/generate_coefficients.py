@@ -7,8 +7,6 @@ Every polynomial interpolates its function at Chebyshev nodes with 50 digits, wh
 factor of about two against the minimax polynomial, and is rounded to double once at the end.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

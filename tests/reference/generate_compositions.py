@@ -9,8 +9,6 @@ Each row of the second has `steps`, a list of [mechanism, its parameters, count]
 which 17 at least are right. Takes a quarter of an hour; needs python-flint.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

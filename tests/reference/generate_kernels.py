@@ -5,8 +5,6 @@ allowed there. The rows cover every order of magnitude of every argument, both s
 corners where a naive formula cancels.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

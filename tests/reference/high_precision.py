@@ -4,8 +4,6 @@ Nothing here is shared with the compiled code: Q comes from its power series or 
 Q(a) - e^eps Q(b) as it stands, with the working precision raised until forty digits no longer change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """Noise on the integers to thirty digits and more, by its definition: masses, sums, hockey-stick and Renyi divergences."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

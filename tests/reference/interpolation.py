@@ -6,8 +6,6 @@ regression of gamma_t/P_t with weights P_t^2. Here by the max-min formula (cubic
 and by a general quadratic-programming solver.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction

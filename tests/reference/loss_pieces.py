@@ -1,7 +1,5 @@
 """Laws of privacy losses: pieces on which the loss is monotone, and atoms. Moments and deltas by the rule of Gauss and Legendre."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable

@@ -4,8 +4,6 @@ For each kernel: `worst`, the largest error in units of what is allowed (must no
 With --table, run itself once per instruction set and print the table of docs/guide/numbers.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

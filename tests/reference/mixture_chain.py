@@ -3,8 +3,6 @@
 Independent of the library: composite Gauss-Legendre panels, atoms at the ends, and any set gives a lower end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

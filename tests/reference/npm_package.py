@@ -1,7 +1,5 @@
 """The npm package, built by the preset of CMakePresets.json in another folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Pairs of the compiled core by short names, for tests that hold the core itself against a reference."""
 
-from __future__ import annotations
-
 from hockeystick import _core
 
 _MAKERS = {

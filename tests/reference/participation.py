@@ -1,7 +1,5 @@
 """Strategy matrices, the sets of steps that one record may be in and their laws, and what these leak, by quadrature."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Noisy-FedAvg and Noisy-FedProx in plain NumPy, many runs at once, and a comparison of two samples of models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

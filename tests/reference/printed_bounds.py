@@ -5,8 +5,6 @@ the code is looked at: a formatted number that equals a noted upper end must not
 lower end above it. A text with all digits of a double is that double.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

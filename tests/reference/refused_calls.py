@@ -1,7 +1,5 @@
 """Tables of calls that a room refuses, a line each: the call, an arrow, and a pattern of the reason that is given."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import contextlib

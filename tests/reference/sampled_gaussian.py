@@ -1,7 +1,5 @@
 """Poisson-sampled Gaussians, one direction: delta of one step in closed form, of two by an integral, and epsilons by another method."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

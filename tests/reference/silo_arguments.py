@@ -1,7 +1,5 @@
 """Arguments by the names of the formulas of inter-silo privacy, and how numbers are compared with the specification."""
 
-from __future__ import annotations
-
 import numpy as np
 
 REL = 1e-6

@@ -5,8 +5,6 @@
 A test asks for `committed("NAME", ...)` where it would call the function NAME; tests/project/test_references.py computes a few again.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterator

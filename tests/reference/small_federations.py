@@ -1,7 +1,5 @@
 """The noisy mean of a few clients' models, by enumeration of who is drawn and by quadrature."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """A problem of four silos and four algorithms, for short runs of the simulator."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading the reference tables: decimal strings of thirty digits and more, compared without losing them."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext

@@ -3,8 +3,6 @@
 Nothing is summed in closed form and nothing stops early: these are the naive sums that the compiled code must reproduce.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

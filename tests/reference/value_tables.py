@@ -1,7 +1,5 @@
 """Tables of values that a specification gives, a line each: the call, an arrow, and what it must return, None where nothing is said."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

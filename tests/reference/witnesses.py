@@ -3,8 +3,6 @@
 A mechanism that dominates an algorithm is not attained by it unless someone shows data. A new mechanism needs a witness here, or no lower end.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import reduce, singledispatch

@@ -1,7 +1,5 @@
 """Chances of attacks: closed forms, pairs whose best attack is known, and attacks that are played through."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Noisy maxima against the laws of the winner, by quadrature, and against changes of scores that are chosen to be worst."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

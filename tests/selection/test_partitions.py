@@ -1,7 +1,5 @@
 """Partition selection against its recursion, all sizes of groups, and the counts that are shown."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

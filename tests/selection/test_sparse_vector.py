@@ -1,7 +1,5 @@
 """The sparse vector technique against the laws of its answers, all sequences enumerated and the threshold's noise integrated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

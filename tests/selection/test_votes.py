@@ -1,7 +1,5 @@
 """Noisy votes against the laws of the winner, for all votes that one teacher can change."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

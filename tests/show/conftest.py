@@ -1,7 +1,5 @@
 """The command line: fixtures that run one, read its JSON, and check that it is refused; and a folder to run it in."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable

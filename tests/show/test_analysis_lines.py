@@ -1,7 +1,5 @@
 """The picture of all analyses of a training: which lines there are, and that they can be told apart in grey."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The command: single numbers of a training and of a budget, in numbers and in people's words; refusals, help, completion."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

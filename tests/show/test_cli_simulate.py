@@ -1,7 +1,5 @@
 """The command for one training: the numbers of `simulate.run` by hand, bounds rounded up, wrong plans named."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The commands around a sweep: what may be computed, a first plan, runs, pictures, the best cell, shares and their merge."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import re

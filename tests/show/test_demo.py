@@ -1,7 +1,5 @@
 """The demo: what it prints is ordered as it says, and it draws a picture."""
 
-from __future__ import annotations
-
 import re
 import sys
 

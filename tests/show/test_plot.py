@@ -1,7 +1,5 @@
 """Pictures: what they show of a table, and that there is something on them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Pictures of accountants: the lines are what the accountants certify, and legends are rounded outward."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

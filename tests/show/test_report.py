@@ -1,7 +1,5 @@
 """Reports: one page that a browser shows without a network, with every number's label and nothing left unsaid."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

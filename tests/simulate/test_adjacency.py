@@ -3,8 +3,6 @@
 A linear loss has one gradient everywhere, so that a round's message is a normal law whose mean depends on the batch alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

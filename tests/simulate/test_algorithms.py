@@ -1,7 +1,5 @@
 """The simulator's algorithms, against the values of their definitions, plain NumPy, and closed forms."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

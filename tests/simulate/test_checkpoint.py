@@ -1,7 +1,5 @@
 """Runs that survive: after a kill the same call goes on with the same bits, and a file that does not fit is refused and left alone."""
 
-from __future__ import annotations
-
 import pickle
 import random
 import re

@@ -1,7 +1,5 @@
 """Noisy-FedAvg and Noisy-FedProx: who takes part, who drops out, who counts how much, the exact proximal step; and what is certified of each."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

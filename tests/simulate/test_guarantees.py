@@ -1,7 +1,5 @@
 """What is certified of a run: each algorithm has its mechanism or bound, and nothing without a proof."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from functools import partial

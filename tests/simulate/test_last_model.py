@@ -1,7 +1,5 @@
 """Schedules, random stops and starting laws of the simulator, and what is certified of the one model that is released."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """A clip norm that is learnt: against plain NumPy, against laws in closed form, and as one Gaussian release a round."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """Losses that have a name: gradients and sums over batches, against textbooks, NumPy, differences and envelopes."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from itertools import pairwise

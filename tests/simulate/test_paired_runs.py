@@ -1,7 +1,5 @@
 """Runs that go through one product have the bits of runs alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is learned: data sets, silos and files, silos of different weight, and what a result says of its models."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import math

@@ -1,7 +1,5 @@
 """Problems, settings and runs that the simulator refuses, each with the argument, its value and its domain."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Runs of the simulator: reproducible to the bit, adjacent problems, divergence, and what ends a run."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import pickle

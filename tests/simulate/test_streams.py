@@ -1,7 +1,5 @@
 """The simulator's random streams, numbers and samplers, against NumPy's Philox, mpmath and their laws."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

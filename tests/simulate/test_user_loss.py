@@ -1,7 +1,5 @@
 """Losses of the user's own: against losses that have a name, plain NumPy and closed forms; what is refused; and the examples."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

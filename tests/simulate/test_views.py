@@ -1,7 +1,5 @@
 """What may be seen is an argument: each guarantee covers what can be computed from what it covers, and the smallest counts."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

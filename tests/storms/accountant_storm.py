@@ -5,8 +5,6 @@ done and what was wrong. Beside each step stand two plain counts: `begun` rises 
 any moment, and in any child of a fork, the steps of a mechanism must lie between them.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

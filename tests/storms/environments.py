@@ -1,7 +1,5 @@
 """Floating-point environments that a caller may have, set by ctypes: rounding modes, and subnormal numbers taken for zero."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import itertools

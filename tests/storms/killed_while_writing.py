@@ -4,8 +4,6 @@ It ends by SIGKILL, at random with half of the hidden file on the disk, with all
 or, on an object store, before or after the upload; or it sleeps there, so that its client dies before it goes on.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """What a file of client ledgers must say, kept in plain counts by who is told what was asked of it and what it promised."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from fractions import Fraction

@@ -8,8 +8,6 @@ must be there, and nothing that was not asked for; what is charged must fit the 
 says. Then copies of the file are damaged: each is refused in words, or says what the file said.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -3,8 +3,6 @@
 The limits are generous for a quiet machine; HOCKEYSTICK_PATIENCE multiplies them all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

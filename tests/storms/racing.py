@@ -1,7 +1,5 @@
 """Threads that call the same object at once, and change places as often as Python can."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Run as a script, it prints the table of docs/sweep/internals.md.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,15 +1,12 @@
 """Plans of sweeps that several tests run, and what a run left at a URL."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hockeystick.sweep.functions import Function
+from hockeystick.sweep.functions import Function
 
 THETA: dict[str, Any] = {
     "shard_rows": 7,

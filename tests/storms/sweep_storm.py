@@ -6,8 +6,6 @@ Each round takes a new place, a directory or a folder of an S3 server on this ma
 with what an undisturbed run of the plan leaves that got the place. Run as a script, it prints the counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import multiprocessing

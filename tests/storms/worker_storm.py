@@ -7,8 +7,6 @@ round clients are killed with SIGKILL after a random time, or left alone, until 
 cluster computes nothing; what is there then is compared with what an undisturbed run leaves. Prints the counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

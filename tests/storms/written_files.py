@@ -1,12 +1,9 @@
 """What a run left, to be compared byte by byte with what another left."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hockeystick.sweep.folders import Folder
+from hockeystick.sweep.folders import Folder
 
 
 def content(out: Path) -> dict[str, bytes]:

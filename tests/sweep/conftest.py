@@ -1,7 +1,5 @@
 """What several tests of sweeps begin with: a finished table, and functions that are registered for a test."""
 
-from __future__ import annotations
-
 import sys
 import types
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Cells that a function refuses: their texts are those of a call with the cell alone, and how a run says so."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import threading

@@ -1,7 +1,5 @@
 """Sweeps on a cluster: the same bytes, whoever writes them, and how the loss of its members ends."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import socket

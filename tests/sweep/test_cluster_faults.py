@@ -3,8 +3,6 @@
 By day a worker and the command are killed, a disk is full and Ctrl-C is pressed; the other scenarios wait for the night.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

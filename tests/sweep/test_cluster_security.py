@@ -1,7 +1,5 @@
 """Who can reach a sweep's cluster: the loopback interface alone, no dashboard, and TLS where it is asked for."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import urllib.error

@@ -1,7 +1,5 @@
 """The columns of a table: those of the grid, as readers of Parquet see them."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import tracemalloc

@@ -1,7 +1,5 @@
 """Plans to begin with, and descriptions: for every registered function, from its documentation."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import re

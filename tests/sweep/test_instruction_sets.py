@@ -1,7 +1,5 @@
 """A plan that names its instruction set: the same bytes on machines of several kinds, and clear words where one has not the set."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The directory of a sweep: what is refused, and what survives an interruption."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

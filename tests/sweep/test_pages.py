@@ -1,7 +1,5 @@
 """The page on results runs as printed, and so does the script for job arrays."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

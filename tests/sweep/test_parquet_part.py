@@ -1,7 +1,5 @@
 """The parts of a sweep: what each says of itself, and what a resumed run finds wrong with one."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """What a plan may say, and what is refused before anything is written."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sweeps to a URL: the same bytes as on a disk, file systems that fail, and runs that begin at the same moment."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import errno

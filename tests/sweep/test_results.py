@@ -1,7 +1,5 @@
 """Tables that are there: opened, checked, by axes, and asked for their best cell; held against the formulas and SQL."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

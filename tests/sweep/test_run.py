@@ -1,7 +1,5 @@
 """Sweeps: what a table holds, and what becomes of bad cells."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from pathlib import Path

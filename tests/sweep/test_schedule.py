@@ -1,7 +1,5 @@
 """The order of the shards and the time left: all over the table at any moment, and nothing twice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

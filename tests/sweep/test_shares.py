@@ -1,7 +1,5 @@
 """Shares of a plan for job arrays: computed apart, they merge to the bytes of one run, or the merge says what is wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

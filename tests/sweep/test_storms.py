@@ -1,7 +1,5 @@
 """A storm, of seconds by day: two plans at one place, killed, resumed, damaged; nothing lost, doubled or mixed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans whose cells are trainings: the numbers of `simulate.run` by hand, refused before the first cell, the same bytes."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

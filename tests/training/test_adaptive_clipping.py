@@ -1,7 +1,5 @@
 """One round of updates and counts is one Gaussian release: the split of its noise, in exact arithmetic and on data."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

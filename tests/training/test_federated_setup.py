@@ -1,7 +1,5 @@
 """From a deployment to its mechanism, with a trusted server in closed forms, with secure aggregation by all roundings."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """The reference samplers draw what their mechanisms assume."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

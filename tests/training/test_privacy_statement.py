@@ -1,7 +1,5 @@
 """Privacy statements: their numbers are those of the accountants, rounded outward, and every format says the same."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

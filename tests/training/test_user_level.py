@@ -1,7 +1,5 @@
 """Users with several records: both ways of drawing batches against tails, selections of shared records against all of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """The trusted aggregator's corollaries: excess risk, delta, and where a run may stop."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The comparison of algorithms and trust models: every epsilon and every risk by hand, and what is left out on the way."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """The planner and its command: plans are certified, repeatable, and refused where nothing is feasible."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

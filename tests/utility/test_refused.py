@@ -1,7 +1,5 @@
 """Utility: what no plan, comparison, rate or bound can be made of is refused with a reason."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

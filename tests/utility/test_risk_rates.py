@@ -1,7 +1,5 @@
 """Upper and lower rates side by side: every number by the formula of its theorem."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """One training by every analysis: each epsilon is judged by a formula or a function that the analysis does not use."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from functools import partial

@@ -1,7 +1,5 @@
 """What Node answers with the npm package, which is built once for all tests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

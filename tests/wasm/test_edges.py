@@ -1,7 +1,5 @@
 """The npm package at its edges: shuffled batches, texts and null for numbers, freed handles, memory that grows, messages, types."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

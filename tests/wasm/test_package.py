@@ -1,7 +1,5 @@
 """The npm package beside the Python package: brackets overlap, ends agree, errors name the same argument."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
