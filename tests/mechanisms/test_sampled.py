@@ -376,6 +376,19 @@ def test_copies_are_told_only_where_that_is_sharp(n, size, noise, eps):
     assert eps < 20 or found.upper >= hidden * (1 - mp.mpf(1e-9))
 
 
+@pytest.mark.parametrize(
+    ("n", "size", "noise", "steps", "delta"),
+    [(56, 414, 1.8, 1, 1e-13), (2991, 14, 0.135, 1, 2e-13), (69, 20, 0.121, 1, 1e-12), (2991, 14, 0.135, 3, 1e-11)],
+)
+def test_losses_beyond_the_largest_double(n, size, noise, steps, delta):
+    """With replacement, losses of 700 to 11,000: a replaced record leaks at least as much as one that is removed, where others are all alike."""
+    step = hs.FixedSizeSampled(hs.Gaussian(noise), n, size, replacement=True)
+    replaced, removed = (hs.Accountant(adjacency).compose(step, steps) for adjacency in ("replace", "add_or_remove"))
+    lower = removed.epsilon_bracket(delta).lower
+    assert 700 < lower <= replaced.epsilon(delta) <= 1.1 * lower
+    assert replaced.delta(lower) >= removed.delta_bracket(lower).lower > 0.9 * delta
+
+
 def planar_losses(shares, noise, turn):
     """Return losses and masses on a grid, of copies that move a sum by u or v, of the norm 2 and `turn` in (0, 1], u - v = (2, 0)."""
     copies = np.arange(len(shares))

@@ -150,6 +150,10 @@ class Engine {
         for (double spared = tune::first_spared;;) {  // how much may be spared is known with delta
             std::vector<Answer> found = ask(spared);
             const double upper = found[0].upper, wanted = tune::spared * upper;
+            if (wanted > 2.0 * spared && !found[0].narrow(question)) {
+                std::vector<Answer> other = ask(wanted);
+                return other[0].upper < upper ? other : found;
+            }
             if (wanted >= 0.5 * spared || spared == 0.0) return found;
             spared = upper > 1e3 * spared ? wanted : spared * spared;  // else it is mostly what was spared
         }

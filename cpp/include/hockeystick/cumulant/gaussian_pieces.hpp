@@ -645,8 +645,9 @@ class GaussianLawBuilder {
             return;
         }
         for (const double sign : {1.0, -1.0}) add_atom(sign * last, atom * std::exp(min(sign, 0.0) * last));
-        add_atom(0.0, at_zero);
-        law_.gap += 1e-14;
+        constexpr double rounding = 1e-14;  // of all masses: P may have more, not less
+        add_atom(0.0, at_zero + rounding);
+        law_.gap += rounding;
         add_hidden_tail(hidden, rate, from);
     }
 
@@ -686,6 +687,7 @@ class GaussianLawBuilder {
         const double forward_end = splits() ? add(range_end(upper, log_mass_beyond(1.0)), true, false) : 0.0;
         const double end = add(range_end(upper, log_cut_), !splits(), true);
         jump({upper, ShiftMixture(), kept, log_ratio, splits() ? forward_end : end});
+        if (splits()) miss(1.0, log_mass_above(upper, end));  // of Q, by the reverse strand
         miss(kept, log_q(end));
     }
     bool splits() const { return log_jump_ > -infinity; }

@@ -59,7 +59,7 @@ class HiddenCopiesLoss final : public PrivacyLoss {
         for (const OutlinePoint& x : shown_->outline())
             if (std::fabs(x.loss) < first_) points.push_back(x);
         for (const OutlinePoint& x : mixture_.outline()) {
-            const double loss = std::log1p(std::exp(x.loss - log_odds())), log_q = x.log_q + std::log1p(-rate_);
+            const double loss = log_sum(0.0, x.loss - log_odds()), log_q = x.log_q + std::log1p(-rate_);
             if (!(loss >= second_)) continue;
             points.push_back({loss, log_q + loss, log_q});
             points.push_back({-loss, log_q, log_q + loss});
@@ -75,8 +75,8 @@ class HiddenCopiesLoss final : public PrivacyLoss {
   private:
     static constexpr double largest_loss = 600.0, most_beyond = 0.5, most_cancellation = 64.0;
 
-    double log_odds() const { return std::log1p(-rate_) - std::log(rate_); }         // of a batch without the record
-    double cut(double eps) const { return std::log(std::expm1(eps)) + log_odds(); }  // log gamma''
+    double log_odds() const { return std::log1p(-rate_) - std::log(rate_); }  // of a batch without the record
+    double cut(double eps) const { return eps + std::log(-std::expm1(-eps)) + log_odds(); }  // log gamma''
     double hidden(double eps) const { return rate_ * mixture_.delta(cut(eps)); }
     double q_hidden(double eps) const { return (1.0 - rate_) * mixture_.masses(cut(eps)).q_above; }
 
@@ -102,6 +102,7 @@ class HiddenCopiesLoss final : public PrivacyLoss {
             const double middle = 0.5 * (low + high);
             (tangent_excess(middle, eps_2, hidden_2) <= 0.0 ? low : high) = middle;
         }
+        low *= 1.0 - 1e-6;  // so that no rounding decides whether the chord is convex there
         first_ = low, second_ = eps_2, delta_first_ = shown_->delta(low), delta_second_ = hidden_2;
         q_chord_ = (delta_first_ - delta_second_) / (std::exp(low) * std::expm1(eps_2 - low));
         p_chord_ = delta_second_ + std::exp(eps_2) * q_chord_;
