@@ -45,8 +45,8 @@ FORMAT = "hockeystick-certificate 1"
 NOISE = ("Gaussian", "Laplace", "DiscreteGaussian", "DiscreteLaplace")
 BITS = 128  # of all balls
 NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
-SMALL = 20.0  # nats, relative to a claim, below which what S has too much and what is left out of it shall be
-SMALLER = 34.0  # the same without noise that is not there: brackets of good programs are 1e-12 wide
+# Nats, relative to a claim, below which what S has too much and what is left out of it shall be: the first for which S is short enough.
+SMALL = (34.0, 27.0, 20.0)  # ends of brackets are 1e-12 off, or 1e-8
 TOO_LONG = 300_000  # outcomes of a law, or terms of S
 WORK = 3e7  # outcomes times frequencies: some seconds
 
@@ -276,6 +276,8 @@ class SampledGaussian(Law):
 
 def fourier(weights: list[arb], losses: list[arb], h: arb, last: int) -> list[acb]:
     """Return sum_j weights_j e^(ikh losses_j) for k = 0 ... last, as the product of two matrices."""
+    if not weights:
+        return [acb(0)] * (last + 1)
     if len(weights) * (last + 10) > WORK:
         raise NotProved("the sum is too long")
     width = math.isqrt(last) + 1
@@ -342,8 +344,9 @@ class Composition:
         if bound < arb(self.log_claimed).exp():
             return arb(0), bound
         decays = [(count, law.transform(c, arb(0), 0)[0].real, law.decay(c)) for law, count in self.parts]
-        for slack in (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3):  # by which noise raises M(c)
-            wanted = self.log_claimed - (SMALL if slack else SMALLER)
+        noise = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)  # by which it raises M(c)
+        for small, slack in (*((small, 0.0) for small in SMALL), *((SMALL[-1], slack) for slack in noise)):
+            wanted = self.log_claimed - small
             period, other = self.period(tilt, wanted)
             if not math.isfinite(period):
                 raise NotProved("the quadrature is too long")

@@ -189,8 +189,7 @@ def encloses(bracket: tuple[Any, Any], truth: Any) -> bool:
 @pytest.mark.parametrize("small", [-3.0, 0.0, 2.0, 20.0])
 def test_brackets_whose_bounds_are_large(check: ModuleType, monkeypatch: pytest.MonkeyPatch, small: float) -> None:
     """Where little is asked for, aliases and what is left out of the sum count, and brackets enclose closed forms all the same."""
-    for name in ("SMALL", "SMALLER"):
-        monkeypatch.setattr(check, name, small)
+    monkeypatch.setattr(check, "SMALL", (small,))
     for name, law in LAWS.items() if small < 20 else ():
         for epsilon in (0.125, 0.5):
             truth = law(check).delta(flint.arb(epsilon))
@@ -287,6 +286,27 @@ def test_mass_that_is_aside(check: ModuleType) -> None:
         truth += 0.875**3 * exact.theta(1 - 3 * mp.log("0.875"), mp.mpf(1) / 2)
         assert is_proved(check, certificate("1", float(truth * (1 + 1e-6)), *with_noise))
         assert not is_proved(check, certificate("1", float(truth * (1 - 1e-6)), *with_noise))
+
+
+def test_everything_is_revealed(check: ModuleType) -> None:
+    """Where no loss is finite, delta is 1: neither less is proved, nor is there a sum of nothing."""
+    pair = {"name": "Discrete", "p": ["1", "0"], "q": ["0", "1"]}
+    anything = {"name": "ApproximateDP", "epsilon": "0", "delta": "1"}
+    for count in (1, 2):
+        assert is_proved(check, certificate("1", "1", (pair, count), at="least"))
+        assert not is_proved(check, certificate("1", "0." + "9" * 30, (pair, count)))
+        for mechanism in (pair, anything):
+            assert is_proved(check, certificate("1", "1", (mechanism, count), (gaussian(2.0), 1)))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_rare_samples_whose_sum_is_nearly_too_long(check: ModuleType, lower: bool) -> None:
+    """A row of the table of corners: the sum is short enough if it may be 1e-8 off, and both ends are proved."""
+    sample = gaussian(0.5, 1e-4) | {"sampling_rate": (1e-4).hex()}
+    claim = json.loads(hs.dpsgd_certificate(0.5, 1e-4, 10**6, delta=1e-15, lower=lower))["claim"]
+    epsilon, at = float.fromhex(claim["epsilon"]), "least" if lower else "most"
+    factor = 1 - 1e-6 if lower else 1 + 1e-6
+    assert is_proved(check, certificate(epsilon, 1e-15 * factor, (sample, 10**6), at=at))
 
 
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
