@@ -141,7 +141,7 @@ class FixedSizeSampled(SampledMechanism):
     binomial probability w_m, and q = 1 - w_0.
 
     A record replaced: dominated by the curve of loss/fixed_size_sampled.hpp, whose proof is there (Zhu, Dong and Wang 2022; with replacement Balle,
-    Barthe and Gaboardi 2018, Theorem 10). Several steps need not attain it: the lower end is that of a data set whose other records are
+    Barthe and Gaboardi 2018, Theorem 10; of Gaussian noise less, where m is not told: loss/hidden_copies.hpp). Several steps need not attain it: the lower end is that of a data set whose other records are
     all alike, (1-q)Q + qP and Q; with replacement the pair of w_m N(2m/noise_multiplier) and N(0).
 
     A record added or removed, z say: without z the batch is some T. With z it is T with probability 1 - q, else T with one of its
