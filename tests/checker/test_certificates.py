@@ -77,7 +77,7 @@ STEPS = {  # steps, adjacencies, and what is proved: both ends to the last bit, 
 CASES = [(name, adjacency) for name, (_, adjacencies, _) in STEPS.items() for adjacency in adjacencies]
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("asked", ["delta", "epsilon"])
 @pytest.mark.parametrize(("name", "adjacency"), CASES)
 def test_what_is_written_is_proved(check: ModuleType, name: str, adjacency: Any, asked: str) -> None:
@@ -151,7 +151,7 @@ EDGES = {  # of `DOMAINS`: a ledger with the number
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", EDGES)
 def test_numbers_that_the_checker_does_not_take_are_refused(check: ModuleType, name: str) -> None:
     """At both ends of a domain the checker reads what is written; outside it is refused by name, with the domain."""

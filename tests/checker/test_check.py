@@ -299,6 +299,7 @@ def test_everything_is_revealed(check: ModuleType) -> None:
             assert is_proved(check, certificate("1", "1", (mechanism, count), (gaussian(2.0), 1)))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("lower", [False, True])
 def test_rare_samples_whose_sum_is_nearly_too_long(check: ModuleType, lower: bool) -> None:
     """A row of the table of corners: the sum is short enough if it may be 1e-8 off, and both ends are proved."""

@@ -361,7 +361,7 @@ def test_large_losses_of_one_batch():
     assert sorted(deltas, reverse=True) == deltas
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("eps", LARGE)
 @pytest.mark.parametrize(("n", "size", "noise"), [(1000, 180, 2.0), (50, 20, 3.0), (10000, 64, 0.8)])
 def test_copies_are_told_only_where_that_is_sharp(n, size, noise, eps):
@@ -376,6 +376,7 @@ def test_copies_are_told_only_where_that_is_sharp(n, size, noise, eps):
     assert eps < 20 or found.upper >= hidden * (1 - mp.mpf(1e-9))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("n", "size", "noise", "steps", "delta"),
     [(56, 414, 1.8, 1, 1e-13), (2991, 14, 0.135, 1, 2e-13), (69, 20, 0.121, 1, 1e-12), (2991, 14, 0.135, 3, 1e-11)],
