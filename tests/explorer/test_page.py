@@ -112,7 +112,7 @@ def test_numbers_are_those_of_python(kind: str, full: Any) -> None:
     [
         ({"noise_multiplier": "-1"}, lambda: hs.Gaussian(-1.0)),
         ({"sampling_rate": "1.5"}, lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 1.5))),
-        ({"steps": "0"}, lambda: hs.Composed([(hs.Gaussian(1.0), 0)])),
+        ({"steps": "-1"}, lambda: hs.Accountant().compose(hs.Gaussian(1.0), -1)),
         ({"delta": "2"}, lambda: hs.Accountant().compose(hs.Gaussian(1.0), 1).epsilon(2.0)),
     ],
     ids=["noise", "rate", "steps", "delta"],
