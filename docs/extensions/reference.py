@@ -44,7 +44,8 @@ def _write(folder: Path, module: ModuleType, listed: list[str]) -> None:
         return
     lines = [module.__name__, "=" * len(module.__name__), "", inspect.getdoc(module) or "", ""]
     lines += [".. list-table::", "   :widths: auto", ""]
-    whose = {name: "hockeystick" if name in hockeystick.__all__ else module.__name__ for name in values}
+    at_top = {name for name in values if name in hockeystick.__all__ and getattr(hockeystick, name) is values[name]}
+    whose = {name: "hockeystick" if name in at_top else module.__name__ for name in values}
     for name, value in values.items():
         lines += [f"   * - :py:obj:`~{whose[name]}.{name}`", f"     - {_escaped(_summary(value))}"]
     lines.append("")
