@@ -108,3 +108,8 @@ print(f"{bracket:.4f} {found!r}", hs.format_upper(found, ".4f"), hs.format_lower
         before = len(printed.faults)
         printed_bounds.run(f"import numpy as np\nfound = np.float64(found)\n{wrong}", space, printed)
         assert len(printed.faults) == before + 1, wrong
+    printed.faults.clear()  # next, a function that `hs` has and only its room lists
+    printed_bounds.run(
+        'f"{hs.zcdp_epsilon(0.1, 1e-5):.4f} {hs.accounting.zcdp_epsilon(0.3, 1e-5):.3f}"', space, printed
+    )
+    assert len(printed.faults) == 2

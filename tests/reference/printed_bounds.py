@@ -30,6 +30,9 @@ CLASSES = (
     *(opacus.HockeyStickAccountant, pfl.PrivacyAccountant, prv.PRVAccountant, simulate.Result),
 )
 MODULES = (hs, accounting, audit, correlated_noise, federated, isrl, last_iterate, risk, utility, prv, riskcal)
+AT_THE_TOP = {
+    name for room in hs._ROOMS for name in getattr(hs, room).__all__
+}  # most of them are listed by their rooms alone
 FROM_BELOW = re.compile(
     r"audit\.|(steps|sampling_rate|trade_off|theta_inverse|remaining|bayes_risk|beta_for_dpsgd)$"
 )  # what these return is rounded down
@@ -162,7 +165,10 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Printed:
         for name in module.__all__:
             function = getattr(module, name)
             if (inspect.isfunction(function) or name == "gaussian_epsilon") and not NEITHER.search(name):
-                monkeypatch.setattr(module, name, _noting(function, f"{module.__name__}.{name}", printed))
+                at_the_top = name in AT_THE_TOP and getattr(hs, name) is function
+                noting = _noting(function, f"{module.__name__}.{name}", printed)
+                for home in {module, hs} if at_the_top else {module}:
+                    monkeypatch.setattr(home, name, noting)
     for kind in CLASSES:
         for name in METHODS & set(dir(kind)):
             member = inspect.getattr_static(kind, name)

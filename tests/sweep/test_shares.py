@@ -155,6 +155,7 @@ def test_bad_lists(tmp_path: Path) -> None:
 
 def test_unfinished_runs_and_urls_merge(tmp_path: Path, alone: dict[str, bytes]) -> None:
     """Runs without shares merge, too, from and to URLs; what a part of the target holds already is kept."""
+    pytest.importorskip("fsspec")
     run(PLAN, tmp_path / "one")
     url = f"memory://{tmp_path.name}"
     run(PLAN, f"{url}/two")
