@@ -140,22 +140,29 @@ class Engine {
         const bool rare = has_rare(steps.above);
         if (!rare && !discloses(steps.above) && !discloses(steps.below))
             return concealed_answers(steps, question, options);
-        const auto ask = [&](double spared) {
-            return answers_beside_revealed(steps, question, options.upper_only, spared,
+        const auto ask = [&](const Concealed& above) {
+            return answers_beside_revealed(steps, question, options.upper_only, above,
                                            [&](const BracketingSteps& others, const Question& other) {
                                                return concealed_answers(others, other, options);
                                            });
         };
-        if (!rare || question.for_epsilon) return ask(rare ? tune::spared * question.value : 0.0);
-        for (double spared = tune::first_spared;;) {  // how much may be spared is known with delta
-            std::vector<Answer> found = ask(spared);
+        if (!rare || question.for_epsilon)
+            return ask(concealed(steps.above, rare ? tune::spared * question.value : 0.0));
+        // How much of a delta may be spared is known when the delta is.
+        double spared = tune::first_spared;
+        for (Concealed above = concealed(steps.above, spared);;) {
+            std::vector<Answer> found = ask(above);
             const double upper = found[0].upper, wanted = tune::spared * upper;
-            if (wanted > 2.0 * spared && !found[0].narrow(question)) {
-                std::vector<Answer> other = ask(wanted);
+            const bool more = wanted > 2.0 * spared && !found[0].narrow(question), less = wanted < 0.5 * spared;
+            if (!more && !less) return found;
+            spared = more || upper > 1e3 * spared ? wanted : spared * spared;  // else it is mostly what was spared
+            Concealed next = concealed(steps.above, spared);
+            if (equal(next.steps, above.steps)) return found;
+            if (more) {
+                std::vector<Answer> other = ask(next);
                 return other[0].upper < upper ? other : found;
             }
-            if (wanted >= 0.5 * spared || spared == 0.0) return found;
-            spared = upper > 1e3 * spared ? wanted : spared * spared;  // else it is mostly what was spared
+            above = std::move(next);
         }
     }
 

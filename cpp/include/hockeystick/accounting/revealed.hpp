@@ -64,10 +64,8 @@ inline Concealed concealed(const Steps& steps, double spared = 0.0) {
     return result;
 }
 
-// Whether a pair leaks much where something rare happens.
 inline bool has_rare(const Steps& steps) {
-    return std::any_of(steps.begin(), steps.end(),
-                       [](const CountedPair& step) { return step.pair->without_rare(1.0).pair != nullptr; });
+    return std::any_of(steps.begin(), steps.end(), [](const CountedPair& step) { return step.pair->has_rare(); });
 }
 
 inline bool discloses(const Steps& steps) {
@@ -129,8 +127,8 @@ std::vector<Answer> answers_for_epsilon(const Concealed& above, const Concealed&
 
 template <class Ask>
 std::vector<Answer> answers_beside_revealed(const BracketingSteps& steps, const Question& question, bool upper_only,
-                                            double spared, const Ask& ask) {
-    const Concealed above = concealed(steps.above, spared), below = concealed(steps.below);
+                                            const Concealed& above, const Ask& ask) {
+    const Concealed below = concealed(steps.below);
     const BracketingSteps inner{above.steps, below.steps, equal(above.steps, below.steps)};
     std::vector<Answer> found = question.for_epsilon
                                     ? answers_for_epsilon(above, below, inner, question, upper_only, ask)

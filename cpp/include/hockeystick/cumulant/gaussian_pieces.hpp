@@ -159,7 +159,7 @@ struct PieceRange {
     bool forward, reverse;
     double log_ratio = 0.0;      // log of its weight under P over that, which its losses have besides
     bool starts_inside = false;  // the densities do not vanish at the low end
-    bool ends_here = false;      // high is nearly the end; the low one, unless inside, may be lower
+    bool ends_here = false;      // high is the end, or nearly; a low end that is not inside may be lower
 };
 
 class GaussianPiece {
@@ -657,8 +657,9 @@ class GaussianLawBuilder {
     // Masses of P and Q, and how much P has more than e^eps Q.
     struct Masses {
         double p = 0.0, q = 0.0;
-        void add(const ShiftMixture& upper, double of_p, double of_q, double from) {
-            p += of_p * std::exp(log_mass_above(upper, from)), q += (of_p * of_q) * std::exp(log_q(from));
+        // Those of weight phi U and of weight kept phi, beyond an outcome.
+        void add(const ShiftMixture& upper, double weight, double kept, double from) {
+            p += weight * std::exp(log_mass_above(upper, from)), q += (weight * kept) * std::exp(log_q(from));
         }
         double beyond(double eps) const { return p - std::exp(eps) * q; }
     };

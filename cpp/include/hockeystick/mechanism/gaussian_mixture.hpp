@@ -93,6 +93,7 @@ class GaussianMixture final : public Pair {
     WithoutRare without_rare(double share) const override {
         return without_rare_shifts<GaussianMixture>(mixture_, share);
     }
+    bool has_rare() const override { return mixture_.shifts.size() > 1; }
     double coarse_renyi(double order, double rate, Direction direction) const override {
         const double mean = coarse_mixture_renyi(mixture_, order, rate);
         return direction == Direction::remove ? min(mean, norm_of_mixture_renyi(mixture_, order, rate)) : mean;

@@ -35,6 +35,7 @@ class HiddenCopies final : public Pair {
         return shown_.coarse_renyi(order, rate, direction);
     }
     WithoutRare without_rare(double share) const override;
+    bool has_rare() const override { return true; }
     std::vector<double> parameters() const override {
         std::vector<double> all = parameters_of(mixture_);
         all.push_back(rate_);
@@ -63,7 +64,7 @@ inline Pair::WithoutRare HiddenCopies::without_rare(double share) const {
     WeightedShifts rest = mixture_;
     const double probability = cap_rare(rest, share / rate_);
     if (probability == 0.0) return {};
-    return {hidden_copies(std::move(rest), rate_), min(probability * rate_ * up, share)};
+    return {hidden_copies(std::move(rest), rate_), probability * rate_ * up};
 }
 
 }  // namespace HOCKEYSTICK_ISA

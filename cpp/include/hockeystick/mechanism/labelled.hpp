@@ -27,6 +27,7 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
     WithoutRare without_rare(double share) const override {
         return without_rare_shifts<LabelledNoise>(mixture_, share);
     }
+    bool has_rare() const override { return mixture_.shifts.size() > 1; }
     // Laplace noise has bounded losses, whose integrals have no tails.
     double coarse_renyi(double order, double rate, Direction) const override {
         if (!std::is_same<NoiseLoss, GaussianLoss>::value) return infinity;

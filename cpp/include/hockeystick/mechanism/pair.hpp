@@ -123,13 +123,15 @@ class Pair : public std::enable_shared_from_this<Pair> {
     virtual PairPointer without_disclosure() const { return shared_from_this(); }
 
     // This pair without its largest moves, such as many copies of a record in one batch, and the
-    // probability of what was left out, at most `share`. A release that reveals the data set with
+    // probability of what was left out, at most about `share`. A release that reveals the data set with
     // that probability, and else is the pair without, leaks at least as much. Null if nothing can go.
     struct WithoutRare {
         PairPointer pair;
         double probability = 0.0;
     };
     virtual WithoutRare without_rare(double /*share*/) const { return {}; }
+    // Whether it may be other than null.
+    virtual bool has_rare() const { return false; }
 
     // Whether the class has a cumulant, log E_P e^{sL} for complex s, of the pair on a Poisson
     // sample of this rate. Rate 1 means the pair itself.

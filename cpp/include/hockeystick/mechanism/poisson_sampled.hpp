@@ -71,8 +71,9 @@ class PoissonSampled final : public Pair {
     WithoutRare without_rare(double share) const override {
         const WithoutRare whole = base_->without_rare(share / rate_);
         if (!whole.pair) return {};
-        return {std::make_shared<PoissonSampled>(whole.pair, rate_), min(whole.probability * rate_ * up, share)};
+        return {std::make_shared<PoissonSampled>(whole.pair, rate_), whole.probability * rate_ * up};
     }
+    bool has_rare() const override { return base_->has_rare(); }
     std::vector<double> parameters() const override { return {rate_}; }
     PairPointer base() const override { return base_; }
     double rate() const { return rate_; }
