@@ -1,7 +1,7 @@
 """Arguments by their names: `arguments.csv` says of each once what holds wherever nothing else is said, and the checks here read it.
 
-A row of the table has the `domain`, a name of a check; the `unit`; the values in a plan to begin with (`example`: several where the
-argument is worth to be varied, the most interesting arguments first); and other programs' `words` for it, which it shares with the
+A row of the table has the `domain`, a name of a check; the `unit`; the values in a plan to begin with (`example`: several for an
+argument that is worth varying; these stand first); and other programs' `words` for it, which it shares with the
 arguments that are `like` it. A function whose domain differs states it where it checks, None for what it checks by itself.
 """
 
