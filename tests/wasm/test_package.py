@@ -165,7 +165,7 @@ def test_decimals(answers: Answers) -> None:
 
 REFUSED = r"""
 ["dpsgdEpsilon", {"noiseMultiplier": 1, "samplingRate": 0.1, "steps": 0.5, "delta": 1e-5}]
-    -> steps must be an integer in \[1, 2\^53\], not 0.5
+    -> steps must be an integer in \[0, 2\^53\], not 0.5
 ["ledger", "swap", [], "epsilon", 0.1] -> adjacency must be one of add_or_remove, replace, not swap
 ["ledger", "add_or_remove", [[["fixedSizeSampled", ["gaussian", 1], 10, 10], 1]], "epsilon", 0.1]
     -> not supported under adjacency 'add_or_remove': a batch of all records

@@ -167,7 +167,7 @@ class ComposedParts {
     Steps steps_;
 };
 
-class Discrete final : public Pair {
+class Discrete : public Pair {
   public:
     explicit Discrete(Masses masses, Steps parts = {}) : masses_(std::move(masses)), parts_(std::move(parts)) {
         require_masses(masses_, law_error);

@@ -233,31 +233,37 @@ inline void complete(std::vector<double>& law, double& infinite) {
     if (missing > thirty_two_roundings) infinite += missing;
 }
 
-// The pair of the outcomes that either law has.
-inline PairPointer pair_of(const Masses& all) {
+// The outcomes that either law has.
+inline Masses with_mass(const Masses& all) {
     Masses kept;
     for (std::size_t i = 0; i < all.p.size(); ++i) {
         if (all.p[i] == 0.0 && all.q[i] == 0.0) continue;
         kept.p.push_back(all.p[i]);
         kept.q.push_back(all.q[i]);
     }
-    return discrete(std::move(kept.p), std::move(kept.q));
+    return kept;
+}
+
+// The outcomes of a pair whose curve is nowhere below the chords.
+inline Masses masses_above(const Profile& profile) {
+    require_profile(profile);
+    Connected dots = connected(profile);
+    Masses pair = widened(dots.losses, std::move(dots.pair), product_error);
+    complete(pair.p, pair.p.back());
+    complete(pair.q, pair.q.front());
+    return with_mass(pair);
 }
 
 // A pair whose curve is nowhere below the chords, for the upper end; for the lower end one whose
 // curve is nowhere above them, or nothing.
 inline Steps privacy_profile(const Profile& profile, End end) {
+    const auto pair_of = [](Masses all) { return discrete(std::move(all.p), std::move(all.q)); };
+    if (end == End::upper) return {{pair_of(masses_above(profile)), 1.0}};
     require_profile(profile);
     Connected dots = connected(profile);
-    if (end == End::lower) {
-        if (!dots.precise) return {};
-        const std::optional<Masses> pair = narrowed(dots.losses, std::move(dots.pair), product_error);
-        return pair ? Steps{{pair_of(*pair), 1.0}} : Steps{};
-    }
-    Masses pair = widened(dots.losses, std::move(dots.pair), product_error);
-    complete(pair.p, pair.p.back());
-    complete(pair.q, pair.q.front());
-    return {{pair_of(pair), 1.0}};
+    if (!dots.precise) return {};
+    const std::optional<Masses> pair = narrowed(dots.losses, std::move(dots.pair), product_error);
+    return pair ? Steps{{pair_of(with_mass(*pair)), 1.0}} : Steps{};
 }
 
 }  // namespace HOCKEYSTICK_ISA
