@@ -32,6 +32,36 @@ def test_reference(delta, epsilon):
     assert epsilon - 2e-6 <= found <= epsilon * (1 + 1e-3)
 
 
+def tiny_noise_delta(epsilon, noise, rate, steps):
+    """Return delta, removed, where an output tells which batches had the record, up to e^{-1/8 noise^2}.
+
+    Given their number k the loss is Gaussian: log(rate) + N(1/2, noise^2)/noise^2 of each, and log(1 - rate) of every other step.
+    """
+    total = mp.mpf(0)
+    for k in range(1, steps + 1):
+        chance = mp.binomial(steps, k) * rate**k * (1 - rate) ** (steps - k)
+        mean = k * (1 / (2 * noise**2) + mp.log(rate)) + (steps - k) * mp.log1p(-rate)
+        deviation = mp.sqrt(k) / noise
+        beyond = mp.ncdf((mean - epsilon) / deviation)
+        tilted = mp.exp(epsilon - mean + deviation**2 / 2) * mp.ncdf((mean - epsilon) / deviation - deviation)
+        total += chance * (beyond - tilted)
+    return total
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.017])
+@pytest.mark.parametrize(("rate", "steps", "delta"), [(0.01, 1000, 1e-5), (0.3, 10, 1e-8), (0.05, 100, 1e-3)])
+def test_tiny_noise(noise, rate, steps, delta):
+    """Both ends of epsilon hold against the number of batches that had the record, and are within 1e-3."""
+    training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps)
+    found = training.epsilon_bracket(delta)
+    with mp.workdps(60):
+        at_upper, at_lower = (
+            tiny_noise_delta(end, mp.mpf(noise), mp.mpf(rate), steps) for end in (found.upper, found.lower)
+        )
+    assert at_upper <= delta <= at_lower
+    assert found.upper <= found.lower * (1 + 1e-3)
+
+
 @pytest.mark.parametrize("steps", [1, 10, 10**6, 10**12])
 def test_without_sampling(steps):
     """At sampling rate 1 delta and epsilon are those of one Gaussian, from above and to 1e-11."""

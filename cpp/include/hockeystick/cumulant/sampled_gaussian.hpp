@@ -119,7 +119,8 @@ class SampledGaussianGrids {
     // Losses end at x = `end`.
     SampledGaussianGrids(double sigma, double rate, double end, const simd::Kernels& kernels)
         : sigma_(sigma), rate_(rate), end_(end),
-          base_(min(0.5 * sigma, certified_step(all_tilts, make_shift(all_tilts, 0.0)))), kernels_(kernels) {}
+          base_(min(0.5 * sigma, certified_step(all_tilts, make_shift(all_tilts, 0.0)))),
+          max_points_(max(usual_points, 1.2 * (1.0 + 23.0 * sigma) / base_)), kernels_(kernels) {}
 
     // Where f is not negligible.
     Range make_range(double a, double depth) const {
@@ -132,11 +133,12 @@ class SampledGaussianGrids {
             const Interval at = mode(a);
             const double low = left(at.lower - reach), high = right(at.upper + reach);
             const double width = sigma_ / std::sqrt(1.0 + std::fabs(at.lower) / variance);
-            return {a, depth, lattice.boundary(low), lattice.boundary(high), width, -infinity, high - low < max_points};
+            return {a,     depth,     lattice.boundary(low),   lattice.boundary(high),
+                    width, -infinity, high - low < max_points_};
         }
         const double low = left(-reach), high = right(max(a, 1.0) + reach);
-        Range range{a,      depth,     lattice.boundary(low),  lattice.boundary(high),
-                    sigma_, -infinity, high - low < max_points};
+        Range range{a,      depth,     lattice.boundary(low),   lattice.boundary(high),
+                    sigma_, -infinity, high - low < max_points_};
         if (!range.small) return range;
         const auto n = static_cast<std::size_t>(high - low);
         const simd::Points points = lattice.points(low, n);
@@ -179,7 +181,7 @@ class SampledGaussianGrids {
         Piece piece{range.exponent, range.depth, lattice.step(), range.high, range.log_end, 0, {}};
         const double last = std::round(lattice.number(range.high));
         const double wanted = std::ceil(last - lattice.number(range.low) - 1e-6);
-        if (!(range.small && wanted < max_points)) return piece;
+        if (!(range.small && wanted < max_points_)) return piece;
         piece.n = padded_to_lanes(static_cast<std::size_t>(wanted));
         piece.points = lattice.points(last - static_cast<double>(piece.n), piece.n);
         work_ += static_cast<double>(piece.n);
@@ -224,7 +226,7 @@ class SampledGaussianGrids {
     }
 
   private:
-    static constexpr double max_points = 3e4;
+    static constexpr double usual_points = 3e4;
     // Serves every a >= 0, as far as the step goes.
     static constexpr Range all_tilts{0.0, fine, 0.0, 0.0, 0.0, -infinity, true};
 
@@ -276,6 +278,7 @@ class SampledGaussianGrids {
     }
 
     double sigma_, rate_, end_, base_;
+    double max_points_;  // of tiny noise as many as a range that has both modes
     const simd::Kernels& kernels_;
     mutable std::map<int, LossLattice> shared_;
     mutable Weights weights_;
@@ -287,7 +290,7 @@ class SampledGaussianCumulant final : public Cumulant {
     // Outside this range the grid would be too large, or intermediate values would overflow or
     // underflow.
     static bool covers(double sigma, double rate) {
-        return sigma >= 0.02 && sigma <= 1e9 && rate >= 1e-30 && rate <= down;
+        return sigma >= 0.01 && sigma <= 1e9 && rate >= 1e-30 && rate <= down;
     }
 
     // 0 < rate < 1. `cutoff` is in units of sigma, and only remove has one.
