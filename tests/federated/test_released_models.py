@@ -13,15 +13,16 @@ import hockeystick as hs
 import small_federations
 import theorems
 from enumeration import hockey_stick
+from hockeystick import last_iterate
 from hockeystick.federated import released_models
 from hockeystick.federated.released_models import (
     FROM,
     VIEWS,
+    AlikeRounds,
     FixedMean,
     Guarantee,
     PoissonMean,
     RemainingMean,
-    SampledRounds,
     smallest_of,
 )
 from small_federations import EPSILONS, cells, largest, law_of_mean
@@ -172,16 +173,13 @@ def last_laws(moves, rate, radius, rounds, expansion):
 
 @pytest.mark.parametrize("expansion", [1.0, 1.1])
 @pytest.mark.parametrize(
-    ("shift", "rate", "radius", "rounds"), [(1.0, 0.3, 1.0, 12), (2.0, 0.5, 0.5, 20), (0.5, 0.2, 2.0, 30)]
+    ("shift", "rate", "radius", "rounds"),
+    [(1.0, 0.3, 1.0, 12), (2.0, 0.5, 0.5, 20), (0.5, 0.2, 2.0, 30), (1.0, 1.0, 1.0, 12), (0.3, 1.0, 0.5, 30)],
 )
 def test_no_chain_leaks_more(shift, rate, radius, rounds, expansion):
     """All starts and moves of either data set, and of rounds that do not use the record, within a shift of each other."""
-    alike = SampledRounds(shift, rate, expansion, 2 * radius)
-    bounds = dict.fromkeys((0.1, 0.5, 1.5), math.inf)
-    for last, share in itertools.product((1, 3, rounds - 1), (0.2, 0.5, 0.9)):
-        spent = hs.Accountant("replace").compose(FixedMean(shift / math.sqrt(share), rate), last)
-        spent = spent.compose(hs.Gaussian(2 * math.sqrt(1 - share) / alike.closing(last)))
-        bounds = {eps: min(bound, spent.delta(eps)) for eps, bound in bounds.items()}
+    alike = AlikeRounds(shift, rate, expansion, 2 * radius)
+    bounds = {eps: alike.delta(rounds, eps) for eps in (0.1, 0.5, 1.5)}
     for unused in (-shift / 2, 0.0, shift / 2):
         p, q = (last_laws((unused, used), rate, radius, rounds, expansion) for used in (shift / 2, -shift / 2))
         for eps, bound in bounds.items():
@@ -189,13 +187,16 @@ def test_no_chain_leaks_more(shift, rate, radius, rounds, expansion):
             assert attained <= bound * (1 + 1e-6) + 1e-13
 
 
-def test_closing_is_the_least_sum_of_squares():
-    """Shifts that close a gap which grows by a factor in every round, against the normal equations solved by NumPy."""
-    for c, rounds in itertools.product((1.0, 1.05, 2.0), (1, 2, 7)):
-        weights = c ** np.arange(rounds - 1, -1, -1.0)  # of each shift in the last gap
-        least = np.linalg.lstsq(weights[np.newaxis, :], np.array([3.0 * c**rounds]), rcond=None)[0]
-        assert SampledRounds(1.0, 0.1, c, 3.0).closing(rounds) == pytest.approx(float(np.linalg.norm(least)), rel=1e-12)
-    assert SampledRounds(1.0, 0.1, 1e200, 3.0).closing(2) == math.inf
+def test_rounds_that_are_alike():
+    """Used in every round, delta is that of full batches; epsilon is feasible and near the smallest; nothing is purely private."""
+    alike = AlikeRounds(0.2, 1.0, 1.0, 2.0)
+    process = {"learning_rate": 1.0, "noise_std": 1.0, "lipschitz": 0.1, "smoothness": 0.0, "diameter": 2.0}
+    best = last_iterate.best_cyclic(1.0, index=1, period=1, rounds=100, **process)
+    assert best.delta <= alike.delta(100, 1.0) <= best.delta * (1 + 1e-12)
+    guarantee = alike.guarantee()
+    epsilon = guarantee.epsilon(100, 1e-5)
+    assert alike.delta(100, epsilon) <= 1e-5 < alike.delta(100, epsilon * (1 - 2e-3))
+    assert guarantee.epsilon(100, 0.0) == math.inf
 
 
 # One hidden model

@@ -234,6 +234,58 @@ def test_exact_chains_stay_below(seed: int) -> None:
             assert max(np.maximum(p - gamma * q, 0).sum(), np.maximum(q - gamma * p, 0).sum()) <= delta * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("records", [1, 2, 3])
+def test_last_model_of_many_passes(records: int) -> None:
+    """Linear losses: the exact laws of the last of 2 to 12 models, whichever record differs, never exceed what is certified, which is less than composition."""
+    rng = np.random.default_rng(records)
+    problem = simulate.Problem("linear", np.ones((records, 1)), feature_bound=1.0)
+    for _ in range(4):
+        rounds, others = int(rng.integers(2, 13)), rng.uniform(-1, 1)
+        setting: dict[str, Any] = {
+            "radius": rng.uniform(0.3, 1),
+            "learning_rate": rng.uniform(0.2, 1),
+            "clip_norm": 1.0,
+        }
+        setting["noise_std"] = rng.uniform(0.5, 2)
+        algorithm = simulate.ProjectedNoisySGD(**setting)
+        last, every = (
+            algorithm.guarantee(problem, rounds=rounds, released=view) for view in ("last_model", "every_model")
+        )
+        epsilon = last.epsilon(rounds, 1e-3)
+        assert epsilon <= every.epsilon(rounds, 1e-3)
+        for place in range(records):
+            p, q = (
+                released(
+                    setting,
+                    np.where(np.arange(rounds) % records == place, sign, others),
+                    np.full(rounds, setting["learning_rate"]),
+                    np.full(rounds, setting["noise_std"]),
+                    range(rounds, rounds + 1),
+                )
+                for sign in (1.0, -1.0)
+            )
+            for eps, delta in ((epsilon, 1e-3), (last.epsilon(rounds, 0.1), 0.1)):
+                gamma = math.exp(eps)
+                assert max(np.maximum(p - gamma * q, 0).sum(), np.maximum(q - gamma * p, 0).sum()) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("records", "rounds", "noise", "known"),
+    [(5, 500, 2.0, 4.49), (1, 100, 4.0, 2.98)],  # the bounds of `last_iterate` for the record of the last round
+)
+def test_last_model_has_the_bound_of_its_room(records: int, rounds: int, noise: float, known: float) -> None:
+    """Where all models together leak 91.8 and 33.1; what clipping leaves of a linear loss is one."""
+    problem = simulate.Problem("linear", np.ones((records, 1)))
+    algorithm = simulate.ProjectedNoisySGD(learning_rate=0.5, clip_norm=1.0, noise_std=noise, radius=1.0)
+    guarantee = algorithm.guarantee(problem, rounds=rounds, released="last_model")
+    assert guarantee.epsilon(rounds, 1e-5) == pytest.approx(known, abs=5e-3)
+    least, *others = guarantee.bounds(rounds, 1e-5)
+    assert least == "last_iterate.best_cyclic"
+    assert others
+    steep = simulate.Problem("quadratic", np.ones((records, 1)), curvature=9.0)  # steps that expand
+    assert list(algorithm.guarantee(steep, rounds=rounds, released="last_model").bounds(rounds, 1e-5)) == others
+
+
 GAUSSIAN = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": math.inf}
 
 

@@ -10,14 +10,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import DELTA, Array, at_most, count_scalar, scalar
+from hockeystick._checks import DELTA, Array, Checks, at_most, count_scalar, scalar
 from hockeystick._checks.shown import shown
+from hockeystick._hidden_states.best import sampled_bounds, smallest
 from hockeystick._numeric.binomial import binomial_pmf
 from hockeystick._numeric.rounding import DOWN, GAUSSIAN_TAIL, UP
 from hockeystick._numeric.search import SMALLEST, last_whole, smallest_feasible
@@ -431,21 +433,20 @@ def _source(clients: Clients, rate: float, dropout: float) -> str:
 
 # The last averaged model alone
 
-SHARES = tuple(0.05 * k for k in range(1, 20))  # of the noise, that hides the record; any share is sound
-GROWTH = 1.15  # from one number of rounds that is tried to the next
-LARGEST_EXPONENT = 700.0
+MAX_EPSILON = 1e4
+TOLERANCE = 1e-3  # relative, of an epsilon whose every trial takes hundredths of a second: the feasible end
 
 
 @dataclass(frozen=True)
-class SampledRounds:
-    """Rounds that are alike, in deviations of the noise of their mean: theorem "fixed number, last model".
+class AlikeRounds:
+    """Rounds that are alike, in deviations of the noise of their mean: theorem "last model".
 
     Parameters
     ----------
     shift : float
         By how much a record that is used moves the mean.
     rate : float
-        Probability that it is used, below 1.
+        Probability that it is used, in (0, 1].
     lipschitz : float
         Of a round's map from model to mean, with the clients and batches given; at least 1.
     diameter : float
@@ -457,47 +458,33 @@ class SampledRounds:
     lipschitz: float
     diameter: float
 
-    def closing(self, last: int) -> float:
-        """Return the parameter of a Gaussian mechanism that closes a gap as wide as the ball in the last rounds."""
-        log_c = math.log(self.lipschitz)
-        if log_c > LARGEST_EXPONENT / 4:
+    def delta(self, rounds: int, eps: float) -> float:
+        """Return the smallest bound of a record that is used at random, with noise and steps of 1."""
+        smoothness = (self.lipschitz - 1.0) * UP
+        cell = (eps, 1.0, rounds, 1.0, 1.0, self.shift / 2.0 * UP, smoothness, 0.0, self.diameter, self.rate)
+        grid = Checks(1, "raise")
+        return float(smallest(sampled_bounds(list(map(np.asarray, cell)), grid, convex=smoothness == 0.0), grid).delta)
+
+    def guarantee(self) -> Guarantee:
+        """Return the guarantee of the last model."""
+        epsilon = by_bisection(self.delta)
+        return Guarantee("replace", WORDS["last_model"], "last_iterate.best_sampled; rounds that are alike", epsilon)
+
+
+def by_bisection(delta_of: Callable[[int, float], float]) -> Callable[[int, float], float]:
+    """Return an upper bound of epsilon at a delta after some rounds, from a slow one of delta at an epsilon; infinity beyond `MAX_EPSILON`."""
+
+    @lru_cache(maxsize=1024)
+    def epsilon(rounds: int, delta: float) -> float:
+        if delta == 0.0:
             return math.inf
-        # the sum of c^-2j, j = 1, ..., last
-        terms = -math.expm1(-2.0 * last * log_c) / math.expm1(2.0 * log_c) if log_c > 0 else float(last)
-        return self.diameter / math.sqrt(terms) * UP * UP
 
-    def split(self, rounds: int) -> tuple[int, float] | None:
-        """Return how many last rounds to compose, and which share of their noise hides the record; None for all rounds."""
-        best, least = None, rounds * self._variance(self.shift)
-        last = 1
-        while last < rounds and (closing := self.closing(last)) < math.inf:
-            for share in SHARES:
-                variance = last * self._variance(self.shift / math.sqrt(share)) + closing * closing / (1.0 - share)
-                if variance < least:
-                    best, least = (last, share), variance
-            last = math.ceil(last * GROWTH)
-        return best
+        def excess(eps: float) -> float:
+            return math.log(max(delta_of(rounds, eps), SMALLEST) / delta)
 
-    def _variance(self, shift: float) -> float:
-        return min(shift * shift, self.rate**2 * math.expm1(min(shift * shift, LARGEST_EXPONENT)))
+        return smallest_feasible(excess, most=MAX_EPSILON, tolerance=TOLERANCE)
 
-    def epsilon(self, rounds: int, delta: float) -> float:
-        """Return an upper bound of epsilon after some rounds, or infinity where no split is better than all rounds."""
-        split = self.split(rounds)
-        if split is None:
-            return math.inf
-        last, share = split
-        mu = self.closing(last) / math.sqrt(1.0 - share) * UP
-        spent = Accountant("replace").compose(FixedMean(self.shift / math.sqrt(share) * UP, self.rate), last)
-        return float(spent.compose(Gaussian(2.0 / mu / UP), 1).epsilon(delta))
-
-
-def last_averaged_model(each: Guarantee, alike: SampledRounds, rounds: int) -> Guarantee:
-    """Return the guarantee of the last model, or that of each round's if it is likely to be the smaller one after all rounds."""
-    if alike.split(rounds) is None:
-        return each
-    source = "Accountant; the last rounds, sampled, and a Gaussian mechanism for those before"
-    return smallest_of(WORDS["last_model"], [Guarantee("replace", WORDS["last_model"], source, alike.epsilon), each])
+    return epsilon
 
 
 # One hidden model: the last of a run, or that of a uniformly random round. Deltas become epsilons here.

@@ -26,12 +26,11 @@ from hockeystick.federated import data_sensitivity, fedavg_gdp, fedprox_gdp, mod
 from hockeystick.federated.arguments import SCHEDULES, Schedule
 from hockeystick.federated.released_models import (
     WORDS,
+    AlikeRounds,
     Clients,
     Guarantee,
     NoGuaranteeError,
-    SampledRounds,
     averaged_models,
-    last_averaged_model,
     smallest_of,
 )
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, Views, each_silo
@@ -225,31 +224,43 @@ class NoisyFedAvg(Algorithm):
         each = self._each_model(problem, rounds)
         if problem.smoothness is None or self._poisson_batches() or self.dropout > 0:
             return each  # the bounds of the last model alone are for rounds whose noise is the same
+        guarantees = [each]
         smoothness, prox = problem.smoothness, self._pull()
-        if not isinstance(self.clients, EveryRound):
-            alike = self._sampled_rounds(problem, smoothness)
-            return each if alike is None else last_averaged_model(each, alike, rounds)
-        bound = fedavg_gdp if prox is None else partial(fedprox_gdp, prox=prox)
-        settings = self._settings(problem, smoothness)
+        if isinstance(self.clients, EveryRound):
+            bound = fedavg_gdp if prox is None else partial(fedprox_gdp, prox=prox)
+            settings = self._settings(problem, smoothness)
 
-        def epsilon(t: int, delta: float) -> float:
-            return float(gdp_epsilon(bound(rounds=t, schedule=self.schedule, **settings), delta))
+            def epsilon(t: int, delta: float) -> float:
+                return float(gdp_epsilon(bound(rounds=t, schedule=self.schedule, **settings), delta))
 
-        source = f"federated.{'fedavg' if prox is None else 'fedprox'}_gdp"
-        hidden = Guarantee("replace", WORDS["last_model"], source, epsilon)
-        return smallest_of(WORDS["last_model"], [hidden, each])
+            source = f"federated.{'fedavg' if prox is None else 'fedprox'}_gdp"
+            guarantees.insert(0, Guarantee("replace", WORDS["last_model"], source, epsilon))
+        if alike := self._alike_rounds(problem, smoothness):
+            guarantees.append(alike.guarantee())
+        return smallest_of(WORDS["last_model"], guarantees)
 
-    def _sampled_rounds(self, problem: Problem, smoothness: float) -> SampledRounds | None:
+    def _alike_rounds(self, problem: Problem, smoothness: float) -> AlikeRounds | None:
         """Return rounds of a fixed number of clients that are all alike, in deviations of their mean's noise, or None."""
-        alike = isinstance(self.clients, FixedSize) and self.schedule in ALIKE
-        if not alike or math.isinf(self.radius):
+        fixed = isinstance(self.clients, (EveryRound, FixedSize)) and self.schedule in ALIKE
+        expansion = self._expansion(problem, smoothness)
+        if not fixed or math.isinf(self.radius) or math.isinf(expansion):
             return None
         _, size, _ = self.clients._numbers("clients", problem.num_silos)
-        rate = size / problem.num_silos * self._use(problem) * UP
-        deviation = self._noises(problem)[0] / math.sqrt(size)
-        shift = float(self.data_sensitivity(1, size)[0]) / deviation * UP
-        expansion = float(np.max(model_sensitivity(self._steps(1), smoothness=smoothness, prox=self._pull()))) * UP
-        return SampledRounds(shift, rate, expansion, 2 * self.radius / deviation * UP) if rate < 1 else None
+        rate = min(size / problem.num_silos * self._use(problem) * UP, 1.0)
+        share, hiding = 1.0 / size, self._alike(problem)  # of a client in the mean; how many like it hide it
+        if hiding is not None:
+            share = UP / math.fsum(weights_of(self.client_weights, problem))
+        noise = self._noises(problem)[0] * math.sqrt(size if hiding is None else hiding) * DOWN
+        shift = float(self.data_sensitivity(1, 1)[0]) / noise * UP
+        return AlikeRounds(shift, rate, expansion, 2 * self.radius / (noise * share) * UP)
+
+    def _expansion(self, problem: Problem, smoothness: float) -> float:
+        """Return a Lipschitz constant of a round's map: 1 for short steps on convex losses that are not clipped."""
+        inactive = problem.lipschitz is not None and problem.lipschitz <= self.clip_norm
+        if self._pull() is None and problem.convex and inactive and self.learning_rate * smoothness <= 2:
+            return 1.0
+        known = float(np.max(model_sensitivity(self._steps(1), smoothness=smoothness, prox=self._pull())))
+        return known * UP if known > 1.0 else 1.0
 
     def _use(self, problem: Problem) -> float:
         """Return a bound of the probability that a record is in one of a round's batches, for the worst client."""

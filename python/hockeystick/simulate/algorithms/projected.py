@@ -12,15 +12,18 @@ import hockeystick._core as core
 from hockeystick._checks import Array, at_most, boolean_scalar, choice, count_scalar
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL
 from hockeystick.federated.released_models import (
+    WORDS,
     Guarantee,
     NoGuaranteeError,
     View,
+    by_bisection,
     by_composition,
     by_later_rounds,
     never_zero,
     smallest_epsilon,
 )
 from hockeystick.last_iterate import best as smallest_bound
+from hockeystick.last_iterate import best_cyclic
 from hockeystick.mechanisms import Gaussian, Laplace
 from hockeystick.simulate.algorithms.algorithm import Algorithm, Views
 from hockeystick.simulate.problem.problem import Problem
@@ -54,8 +57,8 @@ class ProjectedNoisySGD(Algorithm):
     Notes
     -----
     `guarantee` is that of the record that loses most: by composition, if all models may be seen; for a random stop within one pass, that
-    of the only model released. With ``index=`` it is that of one record, by its number from 1, if the last model alone is seen:
-    `last_iterate.best` with ``quick=True``, which is never above Theorems 3 and 4.
+    of the only model released. If the last model alone is seen (``released="last_model"``), it is `last_iterate.best_cyclic`, after any number of passes; with
+    ``index=`` that of one record, by its number from 1, in the first: `last_iterate.best` with ``quick=True``, which is never above Theorems 3 and 4.
 
     Examples
     --------
@@ -101,8 +104,9 @@ class ProjectedNoisySGD(Algorithm):
     def _views(self, problem: Problem, rounds: int) -> Views:
         every = self._every_model(problem)
         one: Views = {"random_model": lambda: self._one_model(problem, rounds, None)}
-        stops = self.random_stop and rounds <= problem.num_records
-        return (one if stops else {}) | {"every_model": lambda: every}
+        if self.random_stop:
+            return (one if rounds <= problem.num_records else {}) | {"every_model": lambda: every}
+        return {"every_model": lambda: every, "last_model": lambda: self._last_model(problem)}
 
     def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:
         every = self._every_model(problem)
@@ -110,6 +114,44 @@ class ProjectedNoisySGD(Algorithm):
         at_most("index", index, "num_records", problem.num_records)
         one: View = "random_model" if self.random_stop else "last_model"
         return {one: lambda: self._one_model(problem, rounds, index), "every_model": lambda: every}
+
+    def _last_model(self, problem: Problem) -> Guarantee:
+        """Return the guarantee of the last model for the record of the last round, which leaks most (docs/core/federated.md)."""
+        if self.noise == "laplace" or not self._is_smooth(problem):
+            msg = "last_iterate.best_cyclic needs Gaussian noise, and short steps on smooth convex losses whose gradients are not clipped"
+            raise NoGuaranteeError(msg)
+
+        def delta_of(rounds: int, eps: float) -> float:
+            period = problem.num_records
+            bound = best_cyclic(
+                eps,
+                index=(rounds - 1) % period + 1,
+                period=period,
+                rounds=rounds,
+                noise_std=self._noises(problem)[0],
+                **self._descent(problem),
+            )
+            return float(bound.delta)
+
+        return Guarantee("replace", WORDS["last_model"], "last_iterate.best_cyclic", by_bisection(delta_of))
+
+    def _is_smooth(self, problem: Problem) -> bool:
+        """Tell whether the theorems on smooth convex losses apply: short steps along gradients that clipping leaves as they are, or constant."""
+        if not problem.convex or problem.smoothness is None:
+            return False
+        if problem.smoothness > 0.0 and (problem.lipschitz is None or problem.lipschitz > self.clip_norm):
+            return False
+        return self.learning_rate * (problem.smoothness + problem.strong_convexity) <= 2.0
+
+    def _descent(self, problem: Problem) -> dict[str, Any]:
+        """Return the arguments that the bounds of `last_iterate` share."""
+        return {
+            "learning_rate": self.learning_rate,
+            "lipschitz": self.clip_norm,
+            "smoothness": problem.smoothness,
+            "strong_convexity": problem.strong_convexity,
+            "diameter": 2.0 * self.radius,
+        }
 
     def _one_model(self, problem: Problem, rounds: int, index: int | None) -> Guarantee:
         """Return the guarantee of the only model released, for one record or for the worst."""
@@ -146,21 +188,16 @@ class ProjectedNoisySGD(Algorithm):
         # Laplace noise has zeros that are exact, those of Gaussian noise underflow
         positive = (self.noise == "gaussian") | ((first > 0) & ((contracted > 0) | (later == 0)))
         any_loss = never_zero(first * contracted**later * (1.0 + GAUSSIAN_TAIL * (64.0 + later.max())), positive)
-        active = problem.lipschitz is None or problem.lipschitz > self.clip_norm
-        if active or not problem.convex or problem.smoothness is None or later.size > MAX_REFINED:
+        if not self._is_smooth(problem) or later.size > MAX_REFINED:
             return any_loss
         kind: dict[str, Any] = {"noise_scale" if self.noise == "laplace" else "noise_std": noise}
         bound = smallest_bound(
             eps,
             index=1 + later.max() - later,
             num_records=1 + later.max(),
-            learning_rate=self.learning_rate,
-            lipschitz=self.clip_norm,
-            smoothness=problem.smoothness,
-            strong_convexity=problem.strong_convexity,
-            diameter=2.0 * self.radius,
             quick=True,  # some dozens of eps for each number of later rounds
             **kind,
+            **self._descent(problem),
         )
         smaller: Array = np.minimum(bound.delta, any_loss)
         return smaller
