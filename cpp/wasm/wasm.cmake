@@ -27,4 +27,5 @@ set_target_properties(hockeystick_wasm PROPERTIES
     OUTPUT_NAME hockeystick SUFFIX .wasm RUNTIME_OUTPUT_DIRECTORY ${package})
 file(GLOB sources CONFIGURE_DEPENDS cpp/wasm/*.js cpp/wasm/*.d.ts cpp/wasm/*.json cpp/wasm/*.md)
 add_custom_command(TARGET hockeystick_wasm POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E copy ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/LICENSE ${package})
+    COMMAND ${CMAKE_COMMAND} -E copy ${sources} LICENSE cpp/licenses/pocketfft.txt ${package}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
