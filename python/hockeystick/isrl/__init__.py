@@ -52,6 +52,7 @@ from hockeystick.isrl.rates import (
     sdp_one_pass_rate_sc,
     shuffle_rate,
 )
+from hockeystick.isrl.recipe import Recipe, recipe
 from hockeystick.isrl.risk import (
     mb_sgd_empirical_bound,
     mb_sgd_risk_bound,
@@ -119,6 +120,7 @@ __all__ = [
     "MoreauEnvelope",
     "Participation",
     "Rate",
+    "Recipe",
     "ReweightedConstants",
     "ShuffledNoise",
     "Stage",
@@ -165,6 +167,7 @@ __all__ = [
     "per_round_budget",
     "population_bound",
     "randomized_response_keep_prob",
+    "recipe",
     "relative_rmse",
     "reweighted_constants",
     "risk_lower_bound",
