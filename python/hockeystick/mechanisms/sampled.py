@@ -10,7 +10,8 @@ from hockeystick._checks import PROBABILITY, at_most, boolean_scalar, count_scal
 from hockeystick._checks.shown import shown
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism, require_pairs
-from hockeystick.mechanisms.noise import Gaussian
+from hockeystick.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
+from hockeystick.mechanisms.noise import Gaussian, Laplace
 
 ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
 
@@ -350,7 +351,8 @@ class RandomAllocation(SampledMechanism):
         share = float(self.steps), float(self.num_selected)
         if adjacency == "replace":
             removal = self._removal(upper=upper)
-            return core.replaced_allocation(removal, self._own(), *share, upper) if removal else []
+            on_line = isinstance(self.mechanism, (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace))
+            return core.replaced_allocation(removal, self._own(), *share, on_line, upper) if removal else []
         pairs = self.mechanism._pairs(adjacency, upper=upper)
         return core.allocated_steps(pairs, *share, upper) if pairs else []  # a release with no lower end has none
 
