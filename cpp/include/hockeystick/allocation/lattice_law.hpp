@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/numeric/rounding.hpp>
 
@@ -34,16 +35,20 @@ using namespace numeric;
 
 enum class Form { spread, merged };
 
+// std::ldexp(1, n) and std::ilogb(x), of normal numbers: they are needed for every atom.
+inline double power_of_two(int n) { return from_bits(static_cast<std::uint64_t>(n + 1023) << 52); }
+inline int exponent(double x) { return static_cast<int>(to_bits(x) >> 52 & 0x7ff) - 1023; }
+
 struct LatticeGrid {
     double centre, spacing;
     int half;
 
-    double spacing_of(int row) const { return std::ldexp(spacing, row); }
+    double spacing_of(int row) const { return spacing * power_of_two(row); }
     double at(int row, int n) const { return centre + n * spacing_of(row); }
     // The first row that reaches as far.
     int row_of(double distance) const {
         const double ratio = std::fabs(distance) / (half * spacing);
-        return ratio < 1.0 ? 0 : std::ilogb(ratio) + 1;
+        return ratio < 1.0 ? 0 : exponent(ratio) + 1;
     }
 };
 
@@ -105,7 +110,8 @@ class LatticeLaw {
         const double h = grid_.spacing_of(row);
         const int below = std::min(static_cast<int>(distance / h + grid_.half), 2 * grid_.half - 1) - grid_.half;
         if (merged()) return put(row, below, mass, moment);
-        const double point = grid_.at(row, below), low = max(point, values_.lowest), high = grid_.at(row, below + 1);
+        const double point = grid_.centre + below * h, high = grid_.centre + (below + 1) * h;
+        const double low = max(point, values_.lowest);
         if (value >= high) return put(row, below + 1, mass);  // off by a rounding
         const double lower = value <= low ? mass : mass * ((high - value) / (high - low));
         if (point >= values_.lowest) put(row, below, lower);

@@ -162,10 +162,14 @@ using loss::Masses;
 struct SumLaw {
     LatticeLaw law;
     double mean, count;
+    Bulk bulk;
+
+    SumLaw(LatticeLaw of, double its_mean, double summands)
+        : law(std::move(of)), mean(its_mean), count(summands), bulk(bulk_of(law)) {}
 };
 
 inline Bulk bulk_of_sum(const SumLaw& one, const SumLaw& other) {
-    const Bulk a = bulk_of(one.law), b = bulk_of(other.law);
+    const Bulk &a = one.bulk, &b = other.bulk;
     return {a.lowest + b.lowest, a.median + b.median, std::hypot(a.scale, b.scale)};
 }
 

@@ -41,11 +41,11 @@ struct OppositeRatios {
 };
 
 // Points of a grid in a unit of the logarithm's deviation.
-inline constexpr double points_of_deviation = 64.0;
+inline constexpr double points_of_deviation = 32.0;
 
 // Half of a grid's row, for values whose logarithms have this deviation.
 inline int half_row(double deviation) {
-    return 1 << std::clamp(std::ilogb(1.5 * points_of_deviation / deviation), 5, 7);
+    return 1 << std::clamp(std::ilogb(1.5 * points_of_deviation / deviation), 4, 5);
 }
 
 // The deviation of log X, roughly.

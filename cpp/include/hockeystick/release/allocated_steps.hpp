@@ -181,25 +181,31 @@ inline PairPointer one_of_two_gaussian(const Steps& steps, End end) {
     return Gaussian::of_shift(rounded_to(std::sqrt(2.0) * steps[0].pair->gaussian_noise().shift, end));
 }
 
-// Steps between epsilons: a share of the deviation of the loss, or of epsilon if that is more.
-inline constexpr double steps_of_deviation = 8.0, steps_of_epsilon = 24.0, steps_of_range = 64.0;
+// Steps between epsilons. Near 0 they are shares of the loss's deviation or of its range, further out
+// of epsilon, but no longer than half of where delta falls by a factor of e, as long as anybody asks.
+inline constexpr double steps_of_deviation = 8.0, steps_of_epsilon = 16.0, steps_of_range = 64.0;
+inline constexpr double rarely_asked = 1e-12;
 
 // The points of a curve that does not rise, from its values and those of a known curve above it,
 // where it is large enough to be computed.
 inline Profile curve_points(const std::function<double(double, double)>& delta, const OwnCurve& known, double least) {
     Profile profile;
     const double end = min(known.largest_loss(), last_replaced_epsilon);
-    double eps = 0.0, last = 1.0, step = 0.0;
+    double eps = 0.0, last = 1.0, least_step = 0.0, fall = infinity;
     while (true) {
-        const bool computed = last > least;
-        last = min(last, computed ? min(delta(eps, last), known.delta(eps)) : known.delta(eps));
-        profile.epsilons.push_back(eps), profile.remove.push_back(last);
-        if (eps >= end || last <= (known.known() ? 1e-300 : least)) break;
+        const double before = last;
+        last = min(last, known.delta(eps));
+        if (before > least) last = min(last, delta(eps, before));
         if (eps == 0.0) {
             const double deviation = 2.0 * q_inv(0.5 * (1.0 - min(last, 1.0 - 1e-9)));
-            step = max(min(deviation / steps_of_deviation, end / steps_of_range), 1e-6);
+            least_step = max(min(deviation / steps_of_deviation, end / steps_of_range), 1e-6);
+        } else {
+            fall = (eps - profile.epsilons.back()) / std::log(before / last);
         }
-        eps = min(eps + max(step, eps / steps_of_epsilon), end);
+        profile.epsilons.push_back(eps), profile.remove.push_back(last);
+        if (eps >= end || last <= (known.known() ? 1e-300 : least)) break;
+        const double longest = (last > rarely_asked ? 0.5 : 2.0) * fall, step = max(least_step, eps / steps_of_epsilon);
+        eps = min(eps + max(min(step, longest), 0.25 * least_step), end);
     }
     profile.add = profile.remove;
     return profile;
