@@ -105,12 +105,12 @@ class LatticeLaw {
     // Adds an atom by the rule of the law's form. `moment` is mass times value; spread laws do not
     // read it.
     void add(double value, double mass, double moment) {
-        const double distance = value - grid_.centre;
-        const int row = grid_.row_of(distance);
-        const double h = grid_.spacing_of(row);
-        const int below = std::min(static_cast<int>(distance / h + grid_.half), 2 * grid_.half - 1) - grid_.half;
+        const double distance = value - grid_.centre, far = std::fabs(distance);
+        if (!(far >= last_.from && far < last_.to)) last_ = reach_of(grid_.row_of(distance));
+        const int row = last_.row, below = std::min(static_cast<int>(distance * last_.per_step + grid_.half), 2 * grid_.half - 1) - grid_.half;
         if (merged()) return put(row, below, mass, moment);
-        const double point = grid_.centre + below * h, high = grid_.centre + (below + 1) * h;
+        const double point = grid_.centre + below * last_.spacing, high = grid_.centre + (below + 1) * last_.spacing;
+        if (value == point && point >= values_.lowest) return put(row, below, mass);
         const double low = max(point, values_.lowest);
         if (value >= high) return put(row, below + 1, mass);  // off by a rounding
         const double lower = value <= low ? mass : mass * ((high - value) / (high - low));
@@ -161,6 +161,16 @@ class LatticeLaw {
     }
 
   private:
+    // A row, and the distances from the centre that it has. Most atoms lie in the row of the one before.
+    struct Reach {
+        double from = 0.0, to = 0.0, spacing = 0.0, per_step = 0.0;
+        int row = 0;
+    };
+    Reach reach_of(int row) const {
+        const double spacing = grid_.spacing_of(row), to = spacing * grid_.half;
+        return {row > 0 ? 0.5 * to : 0.0, to, spacing, 1.0 / spacing, row};
+    }
+
     LatticeRow& at_least(std::size_t row) {
         while (rows_.size() <= row) {
             rows_.emplace_back();
@@ -183,6 +193,7 @@ class LatticeLaw {
     LatticeGrid grid_;
     Form form_;
     Values values_;
+    Reach last_;
     std::vector<LatticeRow> rows_;
 };
 

@@ -157,9 +157,10 @@ inline void add_products(const LatticeRow& f, const LatticeRow& f_inner, const L
     sums.add(g, g.moment, false, f_inner, f_inner.mass, sums.moment);
 }
 
-// Values with signs err by a share of what was added up, which may be more than they are: they are
-// moved by their error, up if spread and down if merged.
-inline void put_on_grid(const PairSums& sums, double centre, double spacing, double error, LatticeLaw& law) {
+// Merged values with signs err by a share of what was added up, which may be more than they are: they
+// are lowered by it. Points of a grid are exact, but for those so far out that they are rounded.
+inline void put_on_grid(const PairSums& sums, double centre, double spacing, double error, double exact,
+                        LatticeLaw& law) {
     for (int n = sums.low; n <= sums.high; ++n) {
         const auto i = static_cast<std::size_t>(n + 2 * sums.half);
         const double mass = sums.mass[i];
@@ -167,8 +168,8 @@ inline void put_on_grid(const PairSums& sums, double centre, double spacing, dou
         double value = law.merged() ? sums.moment[i] / mass : centre + n * spacing;
         double moment = law.merged() ? sums.moment[i] : 0.0;
         if (law.values().have_signs()) {
-            const double moved = error * (std::fabs(centre) + (std::abs(n) + 2.0) * spacing);
-            value += law.merged() ? -moved : moved;
+            if (law.merged()) value -= error * (std::fabs(centre) + (std::abs(n) + 2.0) * spacing);
+            else if (std::fabs(value) > exact) value += std::fabs(value) * sixteen_roundings;
             moment = value * mass;
         }
         law.add_or_drop(value, mass, moment);
@@ -194,8 +195,7 @@ inline LatticeLaw sum_of(const LatticeLaw& f, const LatticeLaw& g, double mean_f
     PairSums sums(f.grid().half, f.merged());
     const std::size_t rows = std::max(f.rows().size(), g.rows().size()), length = f.row_length();
     const double sum_error = sum_roundings(f.grid(), rows) * unit_roundoff;
-    const double value_error =
-        f.merged() ? 2.0 * sum_error + (f.max_terms() + g.max_terms()) * unit_roundoff : 4.0 * unit_roundoff;
+    const double value_error = 2.0 * sum_error + (f.max_terms() + g.max_terms()) * unit_roundoff;
     for (std::size_t j = 0; j < rows; ++j) {
         const LatticeRow& own_f = j < f.rows().size() ? f.rows()[j] : none;
         const LatticeRow& own_g = j < g.rows().size() ? g.rows()[j] : none;
@@ -203,7 +203,7 @@ inline LatticeLaw sum_of(const LatticeLaw& f, const LatticeLaw& g, double mean_f
         if (same) add_squares(own_f, f_inner.row(), j, length, sums);
         else add_products(own_f, f_inner.row(), own_g, g_inner.row(), j, length, sums);
         put_on_grid(sums, f.grid().centre + g.grid().centre, f.grid().spacing_of(static_cast<int>(j)), value_error,
-                    sum);
+                    0x1p50 * f.grid().spacing, sum);
         f_inner.take(j);
         if (!same) g_inner.take(j);
         budget.spend(0.1 * static_cast<double>(length) * static_cast<double>(length));

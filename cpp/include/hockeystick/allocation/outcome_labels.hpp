@@ -84,7 +84,8 @@ inline LabelLaws outcome_label_laws(const std::vector<LabelledOutcome>& outcomes
 
 // The pair of the sum of labels of `num_steps` steps of which `num_selected` are the record's: that
 // of a record removed, from the pair for removing, or else added.
-inline Masses labelled_pair(const Masses& pair, const Selection& s, bool removed, WorkBudget& budget) {
+inline Masses labelled_pair(const Masses& pair, Selection s, bool removed, WorkBudget& budget) {
+    if (removed) s.share = removed_share(log_deviation(step_ratios(pair, removed, Form::merged).atoms));
     const auto outcomes = labelled_outcomes(removed ? pair.q : pair.p, removed ? pair.p : pair.q, s.rate());
     if (!(outcomes.front().label < infinity)) return {{1.0}, {1.0}};
     const double step = outcome_label_step(outcomes, static_cast<double>(s.steps));
@@ -94,7 +95,8 @@ inline Masses labelled_pair(const Masses& pair, const Selection& s, bool removed
 
 // Where a record is replaced: the labels log(1 - k/t + (k/t) F) - log(1 - k/t + (k/t) G) of outcomes
 // that are opposite, merged.
-inline Masses opposite_labels(const OppositeRatios& step, const Selection& s, WorkBudget& budget) {
+inline Masses opposite_labels(const OppositeRatios& step, Selection s, WorkBudget& budget) {
+    s.share = std::sqrt(removed_share(step.deviation));
     std::vector<LabelledOutcome> with, instead;
     for (std::size_t i = step.outcomes.size(); i-- > 0;) {
         const OppositeRatios::Outcome& x = step.outcomes[i];

@@ -37,15 +37,15 @@ struct OppositeRatios {
     double infinite;  // the part of the mean of `more` at infinity
     LatticeErrors errors;
     Form form;
-    int half;  // of the grids of sums
+    double deviation;  // of log F, roughly
 };
 
 // Points of a grid in a unit of the logarithm's deviation.
-inline constexpr double points_of_deviation = 32.0;
+inline constexpr double points_of_deviation = 64.0;
 
 // Half of a grid's row, for values whose logarithms have this deviation.
 inline int half_row(double deviation) {
-    return 1 << std::clamp(std::ilogb(1.5 * points_of_deviation / deviation), 4, 5);
+    return 1 << std::clamp(std::ilogb(1.5 * points_of_deviation / deviation), 4, 6);
 }
 
 // The deviation of log X, roughly.
@@ -103,7 +103,7 @@ inline OppositeRatios opposite_ratios(const StepRatios& removed, const StepRatio
     result.errors.mass = removed.errors.mass + added.errors.mass + max(1.0 - sum, 0.0) + (terms + 64.0) * unit_roundoff;
     result.errors.value = removed.errors.value + added.errors.value + sixteen_roundings;
     result.form = removed.form;
-    result.half = half_row(log_deviation(removed.atoms));
+    result.deviation = log_deviation(removed.atoms);
     return result;
 }
 
@@ -119,7 +119,7 @@ inline LatticeLaw difference_law(const OppositeRatios& step, double c, double fa
         const OppositeRatios::Outcome& x = step.outcomes[i];
         atoms.push_back({(x.more - c * x.less) + sign * step.errors.value * (x.more + c * x.less), x.mass});
     }
-    LatticeLaw law(grid_with_signs(bulk_of(atoms, 0.0, true), step.half), step.form,
+    LatticeLaw law(grid_with_signs(bulk_of(atoms, 0.0, true), half_row(step.deviation)), step.form,
                   {-infinity, max(faint, faint_mass)});
     for (const Atom& atom : atoms) law.add_or_drop(atom.value, atom.mass, atom.value * atom.mass);
     law.infinite += step.infinite;

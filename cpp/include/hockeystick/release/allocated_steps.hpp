@@ -204,7 +204,7 @@ inline Profile curve_points(const std::function<double(double, double)>& delta, 
         }
         profile.epsilons.push_back(eps), profile.remove.push_back(last);
         if (eps >= end || last <= (known.known() ? 1e-300 : least)) break;
-        const double longest = (last > rarely_asked ? 0.5 : 2.0) * fall, step = max(least_step, eps / steps_of_epsilon);
+        const double longest = (last > rarely_asked ? 0.5 : last > least ? 2.0 : infinity) * fall, step = max(least_step, eps / steps_of_epsilon);
         eps = min(eps + max(min(step, longest), 0.25 * least_step), end);
     }
     profile.add = profile.remove;
