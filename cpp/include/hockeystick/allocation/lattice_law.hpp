@@ -107,7 +107,9 @@ class LatticeLaw {
     void add(double value, double mass, double moment) {
         const double distance = value - grid_.centre, far = std::fabs(distance);
         if (!(far >= last_.from && far < last_.to)) last_ = reach_of(grid_.row_of(distance));
-        const int row = last_.row, below = std::min(static_cast<int>(distance * last_.per_step + grid_.half), 2 * grid_.half - 1) - grid_.half;
+        const int row = last_.row,
+                  below = std::min(static_cast<int>(distance * last_.per_step + grid_.half), 2 * grid_.half - 1) -
+                          grid_.half;
         if (merged()) return put(row, below, mass, moment);
         const double point = grid_.centre + below * last_.spacing, high = grid_.centre + (below + 1) * last_.spacing;
         if (value == point && point >= values_.lowest) return put(row, below, mass);

@@ -121,7 +121,8 @@ inline Steps allocated_steps(const Steps& steps, const Allocation& epoch, End en
 // allocation/outcome_labels.hpp, or, of Gaussian noise, the sum of all outputs, N(k r/sqrt t, 1) and
 // N(-k r/sqrt t, 1), if that tells more.
 // Other mechanisms have the lower end of a replacement that contributes nothing.
-// Proofs: docs/core/allocation.md. Cost: 20 to 100 ms for each size of a block.
+// Proofs: docs/core/allocation.md. Cost: 0.02 to 0.25 s for either end and
+// each size of a block.
 
 inline constexpr double least_replaced_delta = 1e-30;  // below, the curve of fewer steps serves
 inline constexpr double last_replaced_epsilon = 600.0;
@@ -155,7 +156,8 @@ class OwnCurve {
 // less.
 class ReplacedPair final : public Discrete {
   public:
-    ReplacedPair(Profile points, const Steps& fewer) : Discrete(masses_above(points), fewer), points_(std::move(points)) {}
+    ReplacedPair(Profile points, const Steps& fewer)
+        : Discrete(masses_above(points), fewer), points_(std::move(points)) {}
     const Profile& points() const { return points_; }
 
   private:
@@ -182,9 +184,10 @@ inline PairPointer one_of_two_gaussian(const Steps& steps, End end) {
 }
 
 // Steps between epsilons. Near 0 they are shares of the loss's deviation or of its range, further out
-// of epsilon, but no longer than half of where delta falls by a factor of e, as long as anybody asks.
+// of epsilon, but no longer than a share of where delta falls by a factor of e. Known curves cost
+// nothing.
 inline constexpr double steps_of_deviation = 8.0, steps_of_epsilon = 16.0, steps_of_range = 64.0;
-inline constexpr double rarely_asked = 1e-12;
+inline constexpr double share_of_fall = 0.4, share_of_deep_fall = 2.0, deep = 1e-12, known_steps_of_epsilon = 64.0;
 
 // The points of a curve that does not rise, from its values and those of a known curve above it,
 // where it is large enough to be computed.
@@ -204,7 +207,9 @@ inline Profile curve_points(const std::function<double(double, double)>& delta, 
         }
         profile.epsilons.push_back(eps), profile.remove.push_back(last);
         if (eps >= end || last <= (known.known() ? 1e-300 : least)) break;
-        const double longest = (last > rarely_asked ? 0.5 : last > least ? 2.0 : infinity) * fall, step = max(least_step, eps / steps_of_epsilon);
+        const double longest =
+            last > least ? (last > deep ? share_of_fall : share_of_deep_fall) * fall : eps / known_steps_of_epsilon;
+        const double step = max(least_step, eps / steps_of_epsilon);
         eps = min(eps + max(min(step, longest), 0.25 * least_step), end);
     }
     profile.add = profile.remove;
@@ -299,7 +304,8 @@ inline PairPointer replaced_below(const Steps& steps, const PairPointer& above, 
         ++computed;
     }
     points.epsilons.resize(computed), points.remove.resize(computed);
-    const Steps found = privacy_profile(PointsBelow(points.epsilons, points.remove, std::move(lower)).take(), End::lower);
+    const Steps found =
+        privacy_profile(PointsBelow(points.epsilons, points.remove, std::move(lower)).take(), End::lower);
     return found.empty() ? nullptr : found.front().pair;
 }
 
