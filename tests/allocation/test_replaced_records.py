@@ -255,3 +255,11 @@ def test_no_end_is_infinite():
     for delta in (1e-40, 1e-100, 1e-200):
         found = hs.Accountant("replace").compose(allocation).epsilon_bracket(delta)
         assert found.upper <= float(hs.gdp_epsilon(math.sqrt(2) * 4, delta)) * 1.02
+
+
+@pytest.mark.parametrize("mechanism", [hs.Laplace(0.01), hs.Laplace(1e6), hs.DiscreteLaplace(100.0, 2)])
+def test_extreme_noise_has_the_ends_of_a_null_replacement(mechanism):
+    """Where losses are too large or too small for a grid, ends are numbers, and no looser than those of one record that shows."""
+    allocation = hs.RandomAllocation(mechanism, 10)
+    found, null = replaced(allocation, 0.0), bracket(allocation, 0.0)
+    assert null.lower * (1 - 1e-6) <= found.lower <= found.upper <= 1

@@ -14,6 +14,7 @@
 //   merged   It joins the outcomes that carry the label of the point below it. A label stands for
 //            one outcome, of their mean value: smaller in convex order, whatever the labels.
 //
+// Differences of ratios (allocation/replaced_sums.hpp) have signs, and 0 is a value like others.
 // docs/core/allocation.md proves what follows from that.
 #pragma once
 

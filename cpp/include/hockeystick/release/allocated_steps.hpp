@@ -9,7 +9,7 @@
 // docs/core/allocation.md.
 //
 // A record replaced (replaced_epoch) draws its steps as the record in its place does: from what is
-// known of a record that is removed, see OwnCurve and replaced_release below.
+// known of a record that is removed, see OwnCurve and replaced_above below.
 //
 // Cost: some tenths of a second, most of it for the sums of steps with thousands of losses.
 #pragma once
@@ -201,7 +201,7 @@ inline Profile curve_points(const std::function<double(double, double)>& delta, 
         if (before > least) last = min(last, delta(eps, before));
         if (eps == 0.0) {
             const double deviation = 2.0 * q_inv(0.5 * (1.0 - min(last, 1.0 - 1e-9)));
-            least_step = max(min(deviation / steps_of_deviation, end / steps_of_range), 1e-6);
+            least_step = max(min(deviation / steps_of_deviation, end / steps_of_range), 1e-12);
         } else {
             fall = (eps - profile.epsilons.back()) / std::log(before / last);
         }
@@ -288,7 +288,7 @@ class PointsBelow {
 };
 
 // A pair that one of several releases of log-concave noise on the line leaks no less than, from the
-// one above; none if rounding forbids it.
+// one above; none if rounding forbids it, or the grid of a mechanism's losses is too coarse.
 inline PairPointer replaced_below(const Steps& steps, const PairPointer& above, std::int64_t num_steps,
                                   const MergeFunction& merge, const std::atomic<bool>* stop) {
     const auto* pair = dynamic_cast<const ReplacedPair*>(above.get());
@@ -303,6 +303,7 @@ inline PairPointer replaced_below(const Steps& steps, const PairPointer& above, 
         lower.push_back(allocation::replaced_delta(step, num_steps, eps, points.remove[computed], budget));
         ++computed;
     }
+    if (computed < 2 || lower.front() < 0.5 * points.remove.front()) return nullptr;
     points.epsilons.resize(computed), points.remove.resize(computed);
     const Steps found =
         privacy_profile(PointsBelow(points.epsilons, points.remove, std::move(lower)).take(), End::lower);
