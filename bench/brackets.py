@@ -76,6 +76,10 @@ def mixture(c: Cell) -> tuple[float, list[float], list[float]]:
     return c.noise, [0.0, 1.0, 2.0], [(1 - c.rate) ** 2, 2 * c.rate * (1 - c.rate), c.rate**2]
 
 
+def allocation(c: Cell) -> hs.RandomAllocation:
+    return hs.RandomAllocation(hs.Gaussian(c.noise), max(2, round(1.0 / c.rate)))
+
+
 def gaussian(c: Cell) -> hs.Gaussian:
     return hs.Gaussian(c.noise)
 
@@ -111,7 +115,8 @@ ROWS: dict[str, Row] = {
     "truncated Poisson, replace": Row(truncated, "replace"),
     "discrete Laplace": Row(lambda c: hs.DiscreteLaplace(1.0 / c.noise)),
     "Poisson Composed(Gauss, 2 Laplace)": Row(poisson(composed)),
-    "RandomAllocation": Row(lambda c: hs.RandomAllocation(gaussian(c), max(2, round(1.0 / c.rate)))),
+    "RandomAllocation": Row(allocation),
+    "RandomAllocation, replace": Row(allocation, "replace"),
 }
 
 

@@ -101,23 +101,29 @@ Counted allocated_steps(const Counted& entries, double num_steps, double num_sel
 }
 
 mechanism::PairPointer replace_release(const mechanism::Steps& steps, const mechanism::Steps& own,
-                                       std::int64_t num_steps) {
+                                       const release::Share& share, mechanism::End end) {
     static Remembered<ReleaseKey, mechanism::PairPointer> known(16);
+    const bool upper = end == mechanism::End::upper, one = share.selected == 1;
+    const mechanism::PairPointer above =
+        one && !upper ? replace_release(steps, own, share, mechanism::End::upper) : nullptr;
     mechanism::Steps both = steps;
     both.insert(both.end(), own.begin(), own.end());
-    return known.get({both, {num_steps, 1}, mechanism::End::upper}, [&] {
+    return known.get({both, share, end}, [&] {
         return in_worker<mechanism::PairPointer>([&](const std::atomic<bool>* stop) {
-            return release::replaced_release(steps, own, num_steps, merge, stop);
+            if (!one) return release::replaced_subset(steps, share, merge, stop);
+            return upper ? release::replaced_above(steps, own, share.steps, merge, stop)
+                         : release::replaced_below(steps, above, share.steps, merge, stop);
         });
     });
 }
 
 Counted replaced_allocation(const Counted& entries, const Counted& own, double num_steps, double num_selected,
-                            bool upper) {
-    const mechanism::Steps all = steps::counted(entries);
+                            bool on_line, bool upper) {
+    const mechanism::Steps all = steps::counted(entries), alone = steps::counted(own);
     const release::Allocation epoch{num_steps, num_selected};
-    return held_steps(upper ? release::replaced_upper(all, steps::counted(own), epoch, replace_release)
-                            : release::replaced_lower(all, epoch, {allocate_release, allocate}));
+    if (upper) return held_steps(release::replaced_upper(all, alone, epoch, replace_release));
+    return held_steps(
+        release::replaced_lower(all, alone, epoch, on_line, {allocate_release, allocate}, replace_release));
 }
 
 std::pair<Vector, Vector> merge_discrete(const Counted& entries, bool forward, bool upper) {
@@ -173,7 +179,7 @@ void bind_samples(door::Module& m) {
     m.def("allocated_steps", allocated_steps, py::arg("steps"), py::arg("num_steps"), py::arg("num_selected"),
           py::arg("upper"));
     m.def("replaced_allocation", replaced_allocation, py::arg("steps"), py::arg("own"), py::arg("num_steps"),
-          py::arg("num_selected"), py::arg("upper"));
+          py::arg("num_selected"), py::arg("on_line"), py::arg("upper"));
 }
 
 using Noise = std::shared_ptr<release::IntegerNoise>;

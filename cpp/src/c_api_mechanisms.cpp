@@ -237,6 +237,12 @@ Steps replaced_or_none(const Mechanism& mechanism, End end) {
     }
 }
 
+// Log-concave noise added to one number.
+bool is_on_line(const Mechanism& mechanism) {
+    const std::string name = mechanism.name;
+    return name == "gaussian" || name == "laplace" || name == "discrete_gaussian" || name == "discrete_laplace";
+}
+
 Mechanism allocated(Mechanism mechanism, const hs::release::Allocation& epoch) {
     hs::release::require_epoch(epoch);
     if (mechanism.draws_batch)
@@ -262,7 +268,7 @@ Mechanism allocated(Mechanism mechanism, const hs::release::Allocation& epoch) {
             }
         };
         if (!replace) return hs::release::allocated_steps(removed(), epoch, end, hs::release::allocators_now());
-        return hs::release::replaced_epoch(removed(), replaced_or_none(base, end), epoch, end);
+        return hs::release::replaced_epoch(removed(), replaced_or_none(base, End::upper), epoch, is_on_line(base), end);
     };
     return made;
 }

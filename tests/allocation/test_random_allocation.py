@@ -241,6 +241,40 @@ def test_issue_of_wide_brackets():
     assert large.upper - large.lower < 0.05 * large.upper
 
 
+def removed_by_sampling(setting, eps, shift, samples=40_000):
+    """Return delta of k of t steps where a record is removed, and its standard error: the record's own outputs are drawn around larger values."""
+    (noise, num_steps, num_selected), rng = setting, np.random.default_rng(5)
+    x, r = rng.standard_normal((num_steps, samples)), 1 / noise
+    weight = np.exp(-shift * x[:num_selected].sum(0) - num_selected * shift * shift / 2)
+    x[:num_selected] += r + shift
+    polynomial = np.zeros((num_selected + 1, samples))
+    polynomial[0] = 1
+    for ratio in np.exp(r * x - r * r / 2):
+        polynomial[1:] += polynomial[:-1] * ratio
+    log_ratio = np.log(polynomial[-1]) - math.log(math.comb(num_steps, num_selected))
+    values = weight * np.maximum(-np.expm1(np.minimum(eps - log_ratio, 0)), 0)
+    return values.mean(), values.std() / math.sqrt(samples)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("setting", "eps", "shift", "share"),
+    [((0.5, 20, 2), 11.0, 2.5, 0.1), ((0.5, 100, 5), 14.8, 1.9, 0.8), ((1.0, 100, 10), 6.5, 0.9, 0.8)],
+)
+def test_labels_of_large_ratios(setting, eps, shift, share):
+    """Where ratios are large the lower end is most of the truth, by importance sampling, and below it."""
+    mean, error = removed_by_sampling(setting, eps, shift)
+    found = directions(epoch(*setting), eps)[0]
+    encloses(found, mean, off=5 * error)
+    assert found.lower >= share * (mean - 5 * error)
+
+
+def test_issue_of_subsets_with_large_ratios():
+    """Lower ends of epsilon that were 13.69, 6.48 and 9.07."""
+    for setting, least in (((0.5, 100, 5), 14.8), ((1.0, 100, 10), 6.52), ((0.5, 20, 2), 10.5)):
+        assert least < ends(*setting).epsilon_bracket(1e-6).lower
+
+
 def test_two_epochs_of_labels_stay_below_sampling():
     """Two epochs of 2 of 3 steps: the lower end is at most what the product of two exact ratios gives, by sampling."""
     noise, eps, rng = 1.5, 1.0, np.random.default_rng(11)

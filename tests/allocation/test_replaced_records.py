@@ -3,10 +3,12 @@
 import functools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 import hockeystick as hs
 from enumeration import allocated_delta, bracket, directions, encloses, normal_law
@@ -18,7 +20,7 @@ replaced = functools.partial(bracket, adjacency="replace")
 @pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
-    """The upper end is that of opposite contributions, to a fifth; the lower end stays below it."""
+    """Both ends are those of opposite contributions, to a few hundredths of delta."""
     r = 1 / noise
     x, law = normal_law(-(7.5 + r), 7.5 + r, {1: 20_001, 2: 2_001, 3: 241}[num_steps])
     ratio, other = np.exp(r * x - r * r / 2), np.exp(-r * x - r * r / 2)
@@ -26,8 +28,7 @@ def test_gaussian_noise_agrees_with_quadrature(noise, num_steps):
         truth = allocated_delta(law, ratio, other, num_steps, 1, eps)
         found = replaced(hs.RandomAllocation(hs.Gaussian(noise), num_steps), eps)
         error = 1e-2 if num_steps == 3 else 1e-4
-        encloses(found, truth, slack=error)
-        assert found.upper <= 1.2 * truth * (1 + error) + 1e-7
+        encloses(found, truth, slack=error, wide=0.1)
 
 
 @pytest.mark.share(2)
@@ -37,22 +38,19 @@ def test_two_steps_show_their_sum_alone(noise):
     r = 1 / noise
     for eps in np.linspace(0, 4 * r, 12):
         truth = float(hs.theta(eps, math.sqrt(2) * r))
-        found = replaced(hs.RandomAllocation(hs.Gaussian(noise), 2), eps)
-        encloses(found, truth, slack=1e-12)
-        assert found.upper <= 1.5 * truth
+        encloses(replaced(hs.RandomAllocation(hs.Gaussian(noise), 2), eps), truth, slack=1e-12, wide=1e-10)
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("num_steps", [2, 3])
 def test_laplace_noise_agrees_with_all_outcomes(noise, num_steps):
-    """Laplace noise in cells, whose ratios are lower and upper sums: opposite contributions attain the upper end."""
+    """Laplace noise in cells, whose ratios are lower and upper sums: opposite contributions attain both ends."""
     r = 1 / noise
     for eps in (0.0, 0.2 * r, 0.5 * r, 0.9 * r):
         truth = laplace_by_sum(r, num_steps, eps)
         found = replaced(hs.RandomAllocation(hs.Laplace(noise), num_steps), eps)
-        encloses(found, truth, slack=2e-3)
-        assert found.upper <= 1.03 * truth + 1e-6
+        encloses(found, truth, slack=2e-3, wide=0.01)
 
 
 def laplace_by_sum(r, num_steps, eps):
@@ -110,7 +108,7 @@ def test_one_of_one_is_the_mechanism(mechanism):
 @pytest.mark.parametrize(("num_steps", "num_selected"), [(3, 2), pytest.param(4, 2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", [1.0, 3.0])
 def test_subsets_by_brute_force(noise, num_steps, num_selected):
-    """Opposite contributions at uniform subsets of the steps stay between the ends."""
+    """Opposite contributions at uniform subsets of the steps stay between the ends; labels tell nearly all of them."""
     r = 1 / noise
     x, law = normal_law(-(7.0 + r), 7.0 + r, {3: 161, 4: 51}[num_steps])
     ratio, other = np.exp(r * x - r * r / 2), np.exp(-r * x - r * r / 2)
@@ -118,6 +116,7 @@ def test_subsets_by_brute_force(noise, num_steps, num_selected):
         truth = allocated_delta(law, ratio, other, num_steps, num_selected, eps)
         found = replaced(hs.RandomAllocation(hs.Gaussian(noise), num_steps, num_selected), eps)
         encloses(found, truth, slack=2e-2)
+        assert found.lower >= 0.9 * truth
 
 
 PARTS = 6
@@ -139,3 +138,128 @@ def test_less_than_through_removal(mechanism, num_steps):
         found = replaced(allocation, eps)
         assert bracket(allocation, eps).lower <= found.upper * (1 + 1e-9)
         assert found.upper <= 1.02 * through_removal(allocation, eps) + 1e-12
+
+
+def epsilon_of_sum(noise, delta):
+    """Return epsilon of one Gaussian release of the sum of two outputs: the root of its delta, in 30 digits."""
+    with mp.workdps(30):
+        shift = mp.sqrt(2) / mp.mpf(noise)
+        below = lambda x: mp.erfc(-x / mp.sqrt(2)) / 2
+        leak = lambda eps: below(shift / 2 - eps / shift) - mp.exp(eps) * below(-shift / 2 - eps / shift)
+        return float(mp.findroot(lambda eps: mp.log(leak(eps) / mp.mpf(delta)), (shift, 8 * shift), solver="anderson"))
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-8])
+def test_issue_of_one_of_two(noise, delta):
+    """Upper ends that were infinite: both ends are the root in closed form."""
+    found = hs.Accountant("replace").compose(hs.RandomAllocation(hs.Gaussian(noise), 2)).epsilon_bracket(delta)
+    assert found.lower == pytest.approx(epsilon_of_sum(noise, delta), rel=1e-10)
+    assert found.upper == pytest.approx(epsilon_of_sum(noise, delta), rel=1e-10)
+
+
+def last_in_closed_form(r, num_steps, points, eps):
+    """Return delta of opposite contributions: over all outputs but one by the trapezoidal rule, over the last by its threshold."""
+    x, law = normal_law(-(8.5 + r), 8.5 + r, points)
+    axes = [x.reshape([-1 if j == i else 1 for j in range(num_steps - 1)]) for i in range(num_steps - 1)]
+    weight = functools.reduce(np.multiply.outer, [law] * (num_steps - 1))
+    more, less = (sum(np.exp(sign * r * axis - r * r / 2) for axis in axes) for sign in (1, -1))
+    level = math.exp(eps)
+    lead, scale = more - level * less, math.exp(-r * r / 2)
+    root = np.sqrt(lead * lead + 4 * level * scale * scale)
+    small = 2 * scale * level / (np.abs(lead) + root)  # of the two forms of a root, the one that keeps its digits
+    at = np.log(np.where(lead > 0, small, level / small)) / r  # where the sum of differences is 0
+    return float(np.sum(weight * (lead * ndtr(-at) + ndtr(r - at) - level * ndtr(-r - at)))) / num_steps
+
+
+@settings(max_examples=40)
+@given(noise=st.floats(0.5, 30.0), num_steps=st.integers(3, 4), depth=st.floats(0.01, 6.0))
+def test_random_settings_agree_with_quadrature(noise, num_steps, depth):
+    """Both ends enclose a quadrature of ten digits, down to small deltas."""
+    r = min(1 / noise, 2.0 if num_steps == 3 else 1.2)
+    eps = depth * r
+    truth = last_in_closed_form(r, num_steps, {3: 401, 4: 111}[num_steps], eps)
+    found = replaced(hs.RandomAllocation(hs.Gaussian(1 / r), num_steps), eps)
+    encloses(found, truth, slack=1e-6, off=1e-14)
+    assert found.upper <= 1.1 * truth + 1e-12
+    assert found.lower >= 0.8 * truth - 1e-12
+
+
+def by_sampling(setting, count, eps, samples=20_000):
+    """Return delta of opposite contributions in some epochs, and its standard error, by samples of the record's own outputs."""
+    noise, num_steps, num_selected = setting
+    rng, r, loss = np.random.default_rng(3), 1 / noise, np.zeros(samples)
+    for _ in range(count):
+        x = rng.standard_normal((num_steps, samples))
+        x[:num_selected] += r
+        for sign in (1, -1):
+            polynomial = np.zeros((num_selected + 1, samples))
+            polynomial[0] = 1
+            for ratio in np.exp(sign * r * x - r * r / 2):
+                polynomial[1:] += polynomial[:-1] * ratio
+            loss += sign * np.log(polynomial[-1])
+    values = np.maximum(-np.expm1(np.minimum(eps - loss, 0)), 0)
+    return values.mean(), values.std() / math.sqrt(samples)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    ("setting", "count", "eps"),
+    [
+        *(((1.0, 300, 1), 1, eps) for eps in (0.0, 0.2)),
+        *(((0.3, 40, 1), 1, eps) for eps in (3.0, 12.0)),
+        *(((0.7, 100, 1), 5, eps) for eps in (0.5, 2.0)),
+        ((1.0, 40, 4), 1, 3.0),
+        ((0.5, 30, 3), 1, 7.0),
+        ((3.0, 60, 20), 2, 1.5),
+    ],
+)
+def test_many_steps_agree_with_sampling(setting, count, eps):
+    """Both ends enclose samples within five standard errors; those of one step are close."""
+    found = replaced(hs.RandomAllocation(hs.Gaussian(setting[0]), *setting[1:]), eps, count)
+    mean, error = by_sampling(setting, count, eps)
+    encloses(found, mean, off=5 * error)
+    assert found.upper - found.lower <= (0.2 if setting[2] == 1 else 0.6) * found.upper
+
+
+@settings(max_examples=25)
+@given(
+    noise=st.floats(0.25, 50.0),
+    num_steps=st.integers(2, 400),
+    blocks=st.integers(1, 4),
+    count=st.sampled_from([1, 3]),
+    delta=st.floats(-14.0, -1.0),
+)
+def test_between_a_null_replacement_and_shared_steps(noise, num_steps, blocks, count, delta):
+    """No less than where one record contributes nothing, and no more than where both draw the same steps, which are then shown."""
+    allocation = hs.RandomAllocation(hs.Gaussian(noise), num_steps, min(blocks, num_steps))
+    found = hs.Accountant("replace").compose(allocation, count).epsilon_bracket(10.0**delta)
+    shown = 2 * math.sqrt(count * allocation.num_selected) / noise
+    assert found.upper <= float(hs.gdp_epsilon(shown, 10.0**delta)) * (1 + 1e-12)
+    assert found.lower >= hs.Accountant().compose(allocation, count).epsilon_bracket(10.0**delta).lower
+
+
+def test_issue_of_null_replacements():
+    """Lower ends that a record which contributes nothing exceeded."""
+    one = hs.Accountant("replace").compose(hs.RandomAllocation(hs.Gaussian(0.25), 100)).epsilon_bracket(1e-5)
+    five = hs.Accountant("replace").compose(hs.RandomAllocation(hs.Gaussian(0.7), 1000), 5).epsilon_bracket(1e-6)
+    assert one.lower > 22.3
+    assert five.lower > 1.46
+    for found in (one, five):
+        assert found.upper - found.lower <= 0.015 * found.upper
+
+
+def test_no_end_is_infinite():
+    """Where delta is far below what is computed, the curve of two steps serves."""
+    allocation = hs.RandomAllocation(hs.Gaussian(0.25), 3)
+    for delta in (1e-40, 1e-100, 1e-200):
+        found = hs.Accountant("replace").compose(allocation).epsilon_bracket(delta)
+        assert found.upper <= float(hs.gdp_epsilon(math.sqrt(2) * 4, delta)) * 1.02
+
+
+@pytest.mark.parametrize("mechanism", [hs.Laplace(0.01), hs.Laplace(1e6), hs.DiscreteLaplace(100.0, 2)])
+def test_extreme_noise_has_the_ends_of_a_null_replacement(mechanism):
+    """Where losses are too large or too small for a grid, ends are numbers, and no looser than those of one record that shows."""
+    allocation = hs.RandomAllocation(mechanism, 10)
+    found, null = replaced(allocation, 0.0), bracket(allocation, 0.0)
+    assert null.lower * (1 - 1e-6) <= found.lower <= found.upper <= 1

@@ -251,7 +251,7 @@ privacy_profile([], [], [], True) -> epsilons must not be empty
 privacy_profile([0.0], [nan], [0.5], True) -> remove\[0\] must lie in \[0, 1\], not nan
 privacy_profile([0.0], [0.5], [0.5, 0.1], True) -> add must be as long as epsilons .1., not of length 2
 binomial_upper_tail(nan, 0.5, 1.0) -> trials must lie in .*, not nan
-replaced_allocation(STEPS, [], nan, 1.0, True) -> steps must be an integer .*, not nan
+replaced_allocation(STEPS, [], nan, 1.0, True, True) -> steps must be an integer .*, not nan
 allocated_steps(STEPS, nan, 1.0, True) -> steps must be an integer .*, not nan
 allocated_steps([], 3.0, 1.0, True) -> steps must hold at least one
 allocated_steps([(gaussian(1e-300), 1.0)], 3.0, 1.0, True) -> noise_multiplier of a random allocation must lie in .*, not 1e-300

@@ -10,7 +10,8 @@ from hockeystick._checks import PROBABILITY, at_most, boolean_scalar, count_scal
 from hockeystick._checks.shown import shown
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism, require_pairs
-from hockeystick.mechanisms.noise import Gaussian
+from hockeystick.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
+from hockeystick.mechanisms.noise import Gaussian, Laplace
 
 ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
 
@@ -306,11 +307,11 @@ class RandomAllocation(SampledMechanism):
 
     A record replaced. Either record draws its own steps; as outputs show no draw, it does not matter whether both draw the same
     ones. One of t steps: delta is the mean of (mean of X_i - e^eps mean of X'_i)_+, X and X' the ratios of a step with the one record and
-    with the other to the step without, which is largest where they are opposite: X as large as the pair allows where X' is as small. Noise on
-    the line attains it, by opposite contributions. k of t: blocks, as above. The lower end is that of a replacement that contributes
-    nothing; of Gaussian noise, that of the sum of all outputs. `ApproximateDP`, `Discrete`, `PrivacyProfile` and others that
+    with the other to the step without, which is largest where they are opposite: X as large as the pair allows where X' is as small. Gaussian, Laplace,
+    discrete Gaussian and discrete Laplace noise attain it, by opposite contributions, and two steps of Gaussian noise show their sum alone. k of t:
+    blocks and labels, as above. The lower end of other mechanisms is that of a replacement that contributes nothing. `ApproximateDP`, `Discrete`, `PrivacyProfile` and others that
     are guarantees for one adjacency are refused there. With all steps selected, an epoch is so many releases, each by what is known where a record is
-    replaced; with fewer, it is known by what a removed record leaks. A first query takes a few seconds.
+    replaced; with fewer, it is known by what a removed record leaks. A first query takes some tenths of a second.
 
     Of a mechanism that has no lower end of its own, as sparse vector or partition selection, the lower end is 0.
 
@@ -350,7 +351,8 @@ class RandomAllocation(SampledMechanism):
         share = float(self.steps), float(self.num_selected)
         if adjacency == "replace":
             removal = self._removal(upper=upper)
-            return core.replaced_allocation(removal, self._own(), *share, upper) if removal else []
+            on_line = isinstance(self.mechanism, (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace))
+            return core.replaced_allocation(removal, self._own(), *share, on_line, upper) if removal else []
         pairs = self.mechanism._pairs(adjacency, upper=upper)
         return core.allocated_steps(pairs, *share, upper) if pairs else []  # a release with no lower end has none
 

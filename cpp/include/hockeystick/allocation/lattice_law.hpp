@@ -14,6 +14,7 @@
 //   merged   It joins the outcomes that carry the label of the point below it. A label stands for
 //            one outcome, of their mean value: smaller in convex order, whatever the labels.
 //
+// Differences of ratios (allocation/replaced_sums.hpp) have signs, and 0 is a value like others.
 // docs/core/allocation.md proves what follows from that.
 #pragma once
 
@@ -24,6 +25,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/numeric/rounding.hpp>
 
@@ -34,16 +36,20 @@ using namespace numeric;
 
 enum class Form { spread, merged };
 
+// std::ldexp(1, n) and std::ilogb(x), of normal numbers: they are needed for every atom.
+inline double power_of_two(int n) { return from_bits(static_cast<std::uint64_t>(n + 1023) << 52); }
+inline int exponent(double x) { return static_cast<int>(to_bits(x) >> 52 & 0x7ff) - 1023; }
+
 struct LatticeGrid {
     double centre, spacing;
     int half;
 
-    double spacing_of(int row) const { return std::ldexp(spacing, row); }
+    double spacing_of(int row) const { return spacing * power_of_two(row); }
     double at(int row, int n) const { return centre + n * spacing_of(row); }
     // The first row that reaches as far.
     int row_of(double distance) const {
         const double ratio = std::fabs(distance) / (half * spacing);
-        return ratio < 1.0 ? 0 : std::ilogb(ratio) + 1;
+        return ratio < 1.0 ? 0 : exponent(ratio) + 1;
     }
 };
 
@@ -65,6 +71,16 @@ struct Atom {
     double value, mass;
 };
 
+// Atoms below this mass are not kept: their products would underflow.
+inline constexpr double faint_mass = 1e-150;
+
+// What a law's values may be, and the mass below which an atom is not kept.
+struct Values {
+    double lowest = 0.0, faint = faint_mass;
+
+    bool have_signs() const { return lowest < 0.0; }
+};
+
 // What rounding did, relatively, to masses and to values.
 struct LatticeErrors {
     double mass = 0.0, value = 0.0;
@@ -72,10 +88,12 @@ struct LatticeErrors {
 
 class LatticeLaw {
   public:
-    LatticeLaw(const LatticeGrid& grid, Form form) : grid_(grid), form_(form) {}
+    LatticeLaw(const LatticeGrid& grid, Form form, const Values& values = {})
+        : grid_(grid), form_(form), values_(values) {}
 
     const LatticeGrid& grid() const { return grid_; }
     Form form() const { return form_; }
+    const Values& values() const { return values_; }
     bool merged() const { return form_ == Form::merged; }
     const std::vector<LatticeRow>& rows() const { return rows_; }
     std::size_t index(int n) const { return static_cast<std::size_t>(n + grid_.half); }
@@ -88,17 +106,26 @@ class LatticeLaw {
     // Adds an atom by the rule of the law's form. `moment` is mass times value; spread laws do not
     // read it.
     void add(double value, double mass, double moment) {
-        const double distance = value - grid_.centre;
-        const int row = grid_.row_of(distance);
-        const double h = grid_.spacing_of(row);
-        const int below = std::min(static_cast<int>(distance / h + grid_.half), 2 * grid_.half - 1) - grid_.half;
+        const double distance = value - grid_.centre, far = std::fabs(distance);
+        if (!(far >= last_.from && far < last_.to)) last_ = reach_of(grid_.row_of(distance));
+        const int row = last_.row,
+                  below = std::min(static_cast<int>(distance * last_.per_step + grid_.half), 2 * grid_.half - 1) -
+                          grid_.half;
         if (merged()) return put(row, below, mass, moment);
-        const double point = grid_.at(row, below), low = max(point, 0.0), high = grid_.at(row, below + 1);
+        const double point = grid_.centre + below * last_.spacing, high = grid_.centre + (below + 1) * last_.spacing;
+        if (value == point && point >= values_.lowest) return put(row, below, mass);
+        const double low = max(point, values_.lowest);
         if (value >= high) return put(row, below + 1, mass);  // off by a rounding
         const double lower = value <= low ? mass : mass * ((high - value) / (high - low));
-        if (point >= 0.0) put(row, below, lower);
+        if (point >= values_.lowest) put(row, below, lower);
         else send_to_zero(lower, 0.0);
         if (value > low) put(row, below + 1, mass * ((value - low) / (high - low)));
+    }
+
+    // The same, unless the atom is too faint to be kept.
+    void add_or_drop(double value, double mass, double moment) {
+        if (mass >= values_.faint && value >= values_.lowest) add(value, mass, moment);
+        else if (!merged()) send_to_zero(mass, mass * max(value, 0.0));
     }
 
     // Adds mass to a point, perhaps one of a lower row.
@@ -112,7 +139,7 @@ class LatticeLaw {
         to.reach(n, n);
     }
 
-    // Splits an atom between 0 and infinity: larger in convex order, too.
+    // Splits an atom between 0 and infinity: larger in convex order, too. Below 0 it only rises.
     void send_to_zero(double mass, double moment) {
         zero += mass;
         infinite += moment;
@@ -137,6 +164,16 @@ class LatticeLaw {
     }
 
   private:
+    // A row, and the distances from the centre that it has. Most atoms lie in the row of the one before.
+    struct Reach {
+        double from = 0.0, to = 0.0, spacing = 0.0, per_step = 0.0;
+        int row = 0;
+    };
+    Reach reach_of(int row) const {
+        const double spacing = grid_.spacing_of(row), to = spacing * grid_.half;
+        return {row > 0 ? 0.5 * to : 0.0, to, spacing, 1.0 / spacing, row};
+    }
+
     LatticeRow& at_least(std::size_t row) {
         while (rows_.size() <= row) {
             rows_.emplace_back();
@@ -158,6 +195,8 @@ class LatticeLaw {
 
     LatticeGrid grid_;
     Form form_;
+    Values values_;
+    Reach last_;
     std::vector<LatticeRow> rows_;
 };
 
@@ -166,16 +205,17 @@ struct Bulk {
     double lowest, median, scale;  // least value above 0, half of what two thirds of the mass span
 };
 
-// The mean distance from the median, no distance counted as more than the median.
+// The mean distance from the median, no distance counted as more than the median's from 0.
 inline double mean_distance(const std::vector<Atom>& atoms, double zero, double median) {
-    double sum = zero * median;
-    for (const Atom& atom : atoms) sum += atom.mass * min(std::fabs(atom.value - median), median);
+    double sum = zero * std::fabs(median);
+    for (const Atom& atom : atoms) sum += atom.mass * min(std::fabs(atom.value - median), std::fabs(median));
     return sum;
 }
 
 // Of atoms whose values increase, beside the mass `zero` at 0. Where nearly all mass is at one
-// value, the distances of the rest make the scale. Any positive numbers are sound.
-inline Bulk bulk_of(const std::vector<Atom>& atoms, double zero) {
+// value, the distances of the rest make the scale. Any positive numbers are sound; with signs, any
+// median.
+inline Bulk bulk_of(const std::vector<Atom>& atoms, double zero, bool with_signs = false) {
     const double shares[3] = {0.16, 0.5, 0.84};
     double values[3] = {}, sum = zero;
     std::size_t next = 0;
@@ -186,12 +226,12 @@ inline Bulk bulk_of(const std::vector<Atom>& atoms, double zero) {
     const auto positive = std::find_if(atoms.begin(), atoms.end(), [](const Atom& atom) { return atom.value > 0.0; });
     const double lowest = positive == atoms.end() ? 1.0 : positive->value, median = values[1];
     const double span = 0.5 * (values[2] - values[0]), distance = mean_distance(atoms, zero, median);
-    if (!(median > 0.0)) return {lowest, 1.0, 1.0};
+    if (!(median > 0.0) && !(with_signs && (median < 0.0 || span > 0.0))) return {lowest, 1.0, 1.0};
     if (span > 0.01 * distance) return {lowest, median, span};
-    return {lowest, median, max(0.125 * distance, 1e-9 * median)};
+    return {lowest, median, max(0.125 * distance, 1e-9 * std::fabs(median))};
 }
 
-inline Bulk bulk_of(const LatticeLaw& law) { return bulk_of(law.atoms(), law.zero); }
+inline Bulk bulk_of(const LatticeLaw& law) { return bulk_of(law.atoms(), law.zero, law.values().have_signs()); }
 
 inline constexpr double few_summands = 64.0;
 inline constexpr double bulk_steps = 50.0;      // grid steps in the scale of the bulk, at least
@@ -206,6 +246,15 @@ inline LatticeGrid narrow_grid(double spacing, int half, const Bulk& bulk) {
     if (unit > 0.5 * bulk.scale) unit = spacing;
     grid.centre = unit * std::round(bulk.median / unit);
     return grid;
+}
+
+// Of differences F - c G. Those of a narrow law are dense at its median, wherever 0 is, those of a
+// wide one at 0: where F is large and c G no larger, both are far from the median. Values of F that
+// matter there are not below 1.
+inline LatticeGrid grid_with_signs(const Bulk& bulk, int half) {
+    const double spacing = std::ldexp(1.0, std::ilogb(bulk.scale / bulk_steps));
+    if (bulk.scale <= dispersed * std::fabs(bulk.median)) return narrow_grid(spacing, half, bulk);
+    return {0.0, min(spacing, 1.0 / half), half};
 }
 
 // Any grid is sound. The points of a wide law, whose values span orders of magnitude, are at equal

@@ -157,17 +157,22 @@ inline void add_products(const LatticeRow& f, const LatticeRow& f_inner, const L
     sums.add(g, g.moment, false, f_inner, f_inner.mass, sums.moment);
 }
 
-// Atoms below this mass are not kept: their products would underflow.
-inline constexpr double faint_mass = 1e-150;
-
-inline void put_on_grid(const PairSums& sums, double centre, double spacing, LatticeLaw& law) {
+// Merged values with signs err by a share of what was added up, which may be more than they are: they
+// are lowered by it. Points of a grid are exact, but for those so far out that they are rounded.
+inline void put_on_grid(const PairSums& sums, double centre, double spacing, double error, double exact,
+                        LatticeLaw& law) {
     for (int n = sums.low; n <= sums.high; ++n) {
         const auto i = static_cast<std::size_t>(n + 2 * sums.half);
-        const double mass = sums.mass[i], moment = law.merged() ? sums.moment[i] : 0.0;
+        const double mass = sums.mass[i];
         if (!(mass > 0.0)) continue;
-        const double value = law.merged() ? moment / mass : centre + n * spacing;
-        if (mass >= faint_mass && value >= 0.0) law.add(value, mass, moment);
-        else if (!law.merged()) law.send_to_zero(mass, mass * max(value, 0.0));
+        double value = law.merged() ? sums.moment[i] / mass : centre + n * spacing;
+        double moment = law.merged() ? sums.moment[i] : 0.0;
+        if (law.values().have_signs()) {
+            if (law.merged()) value -= error * (std::fabs(centre) + (std::abs(n) + 2.0) * spacing);
+            else if (std::fabs(value) > exact) value += std::fabs(value) * sixteen_roundings;
+            moment = value * mass;
+        }
+        law.add_or_drop(value, mass, moment);
     }
 }
 
@@ -181,7 +186,7 @@ inline double sum_roundings(const LatticeGrid& grid, std::size_t rows) {
 // mean_g are their true means.
 inline LatticeLaw sum_of(const LatticeLaw& f, const LatticeLaw& g, double mean_f, double mean_g,
                          const LatticeGrid& target, WorkBudget& budget) {
-    LatticeLaw sum(target, f.form());
+    LatticeLaw sum(target, f.form(), f.values());
     sum.zero = f.zero + g.zero;
     sum.infinite = f.infinite + g.infinite + (f.zero * mean_g + g.zero * mean_f);
     const bool same = &f == &g;
@@ -189,13 +194,16 @@ inline LatticeLaw sum_of(const LatticeLaw& f, const LatticeLaw& g, double mean_f
     InnerRows f_inner(f), g_inner(g);
     PairSums sums(f.grid().half, f.merged());
     const std::size_t rows = std::max(f.rows().size(), g.rows().size()), length = f.row_length();
+    const double sum_error = sum_roundings(f.grid(), rows) * unit_roundoff;
+    const double value_error = 2.0 * sum_error + (f.max_terms() + g.max_terms()) * unit_roundoff;
     for (std::size_t j = 0; j < rows; ++j) {
         const LatticeRow& own_f = j < f.rows().size() ? f.rows()[j] : none;
         const LatticeRow& own_g = j < g.rows().size() ? g.rows()[j] : none;
         sums.clear();
         if (same) add_squares(own_f, f_inner.row(), j, length, sums);
         else add_products(own_f, f_inner.row(), own_g, g_inner.row(), j, length, sums);
-        put_on_grid(sums, f.grid().centre + g.grid().centre, f.grid().spacing_of(static_cast<int>(j)), sum);
+        put_on_grid(sums, f.grid().centre + g.grid().centre, f.grid().spacing_of(static_cast<int>(j)), value_error,
+                    0x1p50 * f.grid().spacing, sum);
         f_inner.take(j);
         if (!same) g_inner.take(j);
         budget.spend(0.1 * static_cast<double>(length) * static_cast<double>(length));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <hockeystick/allocation/label_counts.hpp>
+#include <hockeystick/allocation/replaced_sums.hpp>
 
 namespace hockeystick::allocation {
 inline namespace HOCKEYSTICK_ISA {
@@ -83,12 +84,34 @@ inline LabelLaws outcome_label_laws(const std::vector<LabelledOutcome>& outcomes
 
 // The pair of the sum of labels of `num_steps` steps of which `num_selected` are the record's: that
 // of a record removed, from the pair for removing, or else added.
-inline Masses labelled_pair(const Masses& pair, const Selection& s, bool removed, WorkBudget& budget) {
+inline Masses labelled_pair(const Masses& pair, Selection s, bool removed, WorkBudget& budget) {
+    if (removed) s.share = removed_share(log_deviation(step_ratios(pair, removed, Form::merged).atoms));
     const auto outcomes = labelled_outcomes(removed ? pair.q : pair.p, removed ? pair.p : pair.q, s.rate());
     if (!(outcomes.front().label < infinity)) return {{1.0}, {1.0}};
     const double step = outcome_label_step(outcomes, static_cast<double>(s.steps));
     CountPairs pairs = count_pairs(outcome_label_laws(outcomes, step), s.steps, s.selected, budget);
     return removed ? std::move(pairs.removed) : std::move(pairs.added);
+}
+
+// Where a record is replaced: the labels log(1 - k/t + (k/t) F) - log(1 - k/t + (k/t) G) of outcomes
+// that are opposite, merged.
+inline Masses opposite_labels(const OppositeRatios& step, Selection s, WorkBudget& budget) {
+    s.share = std::sqrt(removed_share(step.deviation));
+    std::vector<LabelledOutcome> with, instead;
+    for (std::size_t i = step.outcomes.size(); i-- > 0;) {
+        const OppositeRatios::Outcome& x = step.outcomes[i];
+        const double label = std::log1p(s.rate() * (x.more - 1.0)) - std::log1p(s.rate() * (x.less - 1.0));
+        with.push_back({label, x.mass, x.mass * x.more});
+        instead.push_back({label, x.mass, x.mass * x.less});
+    }
+    const double width = outcome_label_step(with, static_cast<double>(s.steps));
+    LabelLaws one = outcome_label_laws(with, width), other = outcome_label_laws(instead, width);
+    for (CountLaw* law : {&one.without, &one.with, &other.with})
+        law->error += step.errors.mass + step.errors.value, law->missing = 0.0;
+    const CountLaw rest = sum_of_copies(one.without, s.steps - s.selected, budget);
+    const CountLaw lowered = sum_of(rest, sum_of_copies(one.with, s.selected, budget), budget);
+    const CountLaw raised = sum_of(rest, sum_of_copies(other.with, s.selected, budget), budget);
+    return merged_counts(lowered, raised);
 }
 
 }  // namespace HOCKEYSTICK_ISA

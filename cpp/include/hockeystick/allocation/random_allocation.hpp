@@ -52,9 +52,11 @@ struct RatioCell {
     double error = 0.0;  // relative, of all three
 };
 
+inline double lowest_log_normal(double r) { return std::exp(-r * max_quantile - 0.5 * r * r); }
+
 class LogNormalLaw {
   public:
-    LogNormalLaw(double r, Form form) : r_(r), law_(grid_for(bulk(r), 1.0), form), rule_(gauss_legendre(8)) {
+    LogNormalLaw(double r, Form form, const LatticeGrid& grid) : r_(r), law_(grid, form), rule_(gauss_legendre(8)) {
         place_points();
         add_lowest();
         for (std::size_t k = 1; k < points_.size(); ++k) add_cell(k);
@@ -69,14 +71,12 @@ class LogNormalLaw {
         int row, n;
     };
 
-    static double lowest(double r) { return std::exp(-r * max_quantile - 0.5 * r * r); }
-    static Bulk bulk(double r) { return {lowest(r), 1.0, r}; }
     double quantile(double value) const { return (std::log(value) + 0.5 * r_ * r_) / r_; }
 
     // The points between the quantiles -26 and 26 + r, and one beyond either.
     void place_points() {
         const LatticeGrid& grid = law_.grid();
-        const double low = lowest(r_), high = std::exp(r_ * (max_quantile + r_) - 0.5 * r_ * r_);
+        const double low = lowest_log_normal(r_), high = std::exp(r_ * (max_quantile + r_) - 0.5 * r_ * r_);
         const int last = grid.row_of(high - grid.centre);
         const auto place = [&](int row, int from, int to) {
             for (int n = from; n <= to; ++n) {
@@ -152,7 +152,9 @@ class LogNormalLaw {
     std::vector<Point> points_;
 };
 
-inline LatticeLaw log_normal_law(double r, Form form) { return LogNormalLaw(r, form).take(); }
+inline LatticeLaw log_normal_law(double r, Form form) {
+    return LogNormalLaw(r, form, grid_for({lowest_log_normal(r), 1.0, r}, 1.0)).take();
+}
 
 using loss::Masses;
 
@@ -160,10 +162,14 @@ using loss::Masses;
 struct SumLaw {
     LatticeLaw law;
     double mean, count;
+    Bulk bulk;
+
+    SumLaw(LatticeLaw of, double its_mean, double summands)
+        : law(std::move(of)), mean(its_mean), count(summands), bulk(bulk_of(law)) {}
 };
 
 inline Bulk bulk_of_sum(const SumLaw& one, const SumLaw& other) {
-    const Bulk a = bulk_of(one.law), b = bulk_of(other.law);
+    const Bulk &a = one.bulk, &b = other.bulk;
     return {a.lowest + b.lowest, a.median + b.median, std::hypot(a.scale, b.scale)};
 }
 
@@ -173,7 +179,11 @@ inline SumLaw sum_on(const LatticeGrid& grid, const SumLaw& one, const SumLaw& o
 }
 
 inline SumLaw sum_of(const SumLaw& one, const SumLaw& other, WorkBudget& budget) {
-    return sum_on(grid_for(bulk_of_sum(one, other), one.count + other.count), one, other, budget);
+    const LatticeGrid& old = one.law.grid();
+    const Bulk bulk = bulk_of_sum(one, other);
+    const LatticeGrid grid =
+        one.law.values().have_signs() ? grid_with_signs(bulk, old.half) : grid_for(bulk, one.count + other.count);
+    return sum_on(grid, one, other, budget);
 }
 
 // The same on the grid of `like`, around this sum's own median: the sum of both can be formed.

@@ -9,7 +9,7 @@
 // docs/core/allocation.md.
 //
 // A record replaced (replaced_epoch) draws its steps as the record in its place does: from what is
-// known of a record that is removed, see OwnCurve and replaced_release below.
+// known of a record that is removed, see OwnCurve and replaced_above below.
 //
 // Cost: some tenths of a second, most of it for the sums of steps with thousands of losses.
 #pragma once
@@ -112,16 +112,19 @@ inline Steps allocated_steps(const Steps& steps, const Allocation& epoch, End en
 // A record is replaced, which draws its steps as the record in its place does: the pair from what
 // is known of a record that is removed.
 //
-// Upper end. One of t steps: the curve of allocation/replaced_sums.hpp at some epsilons, between
-// which chords bound it (release/privacy_profile.hpp). As divergences are jointly convex, that is
-// at most the curve of a release without allocation, if this is known. k of t: blocks, as for a
-// record removed.
-// Lower end. That of a replacement that contributes nothing. Gaussian noise on opposite
-// contributions has the sum of all outputs, N(k r/sqrt t, 1) and N(-k r/sqrt t, 1).
-// Proofs: docs/core/allocation.md. Cost: a few seconds for each size of a block.
+// One of two steps with Gaussian noise shows the sum of both alone. One of more steps: the curve of
+// allocation/replaced_sums.hpp at some epsilons. Upper end: chords (release/privacy_profile.hpp).
+// It falls with the steps, so that it is at most the curve of one step, or of two, where this is
+// known. Lower end, for log-concave noise on the line, which attains the curve: lines through
+// an upper and a lower point, beyond the lower one.
+// k of t. Upper end: blocks, as for a record removed. Lower end: the labels of
+// allocation/outcome_labels.hpp, or, of Gaussian noise, the sum of all outputs, N(k r/sqrt t, 1) and
+// N(-k r/sqrt t, 1), if that tells more.
+// Other mechanisms have the lower end of a replacement that contributes nothing.
+// Proofs: docs/core/allocation.md. Cost: 0.02 to 0.25 s for either end and
+// each size of a block.
 
-inline constexpr double replaced_points = 160.0;
-inline constexpr double least_replaced_delta = 1e-30;  // below, all that is left counts as revealed
+inline constexpr double least_replaced_delta = 1e-30;  // below, the curve of fewer steps serves
 inline constexpr double last_replaced_epsilon = 600.0;
 
 // Upper ends of the curve of one release, where a record is replaced: of either direction. None is
@@ -149,37 +152,187 @@ class OwnCurve {
     std::vector<loss::OneStep> curves_;
 };
 
-// The pair that dominates one of several releases of steps which have these pairs for removing and
-// adding a record, and `own` for replacing one.
-inline PairPointer replaced_release(const Steps& steps, const Steps& own, std::int64_t num_steps,
-                                    const MergeFunction& merge, const std::atomic<bool>* stop = nullptr) {
-    const auto ratios = [&](Direction direction) {
-        return allocation::step_ratios(release_outcomes(steps, direction, End::upper, merge),
-                                       direction == Direction::remove, allocation::Form::spread);
-    };
-    const allocation::OppositeRatios step =
-        allocation::opposite_ratios(ratios(Direction::remove), ratios(Direction::add));
-    WorkBudget budget(stop);
-    const OwnCurve alone(own);
-    const auto delta = [&](double eps) {
-        return min(allocation::replaced_delta(step, num_steps, eps, budget), alone.delta(eps));
-    };
-    const double least = alone.known() ? least_replaced_delta : max(least_replaced_delta, 2.0 * step.infinite);
-    double last = 1e-3;
-    while (last < last_replaced_epsilon && delta(last) > least) last *= 2.0;
-    last = min(min(last, last_replaced_epsilon), max(alone.largest_loss(), 1e-3));
-    Profile profile;
-    for (double i = 0.0; i <= replaced_points; ++i) {
-        profile.epsilons.push_back(last * (i / replaced_points) * (i / replaced_points));
-        const double before = profile.remove.empty() ? 1.0 : profile.remove.back();
-        profile.remove.push_back(min(delta(profile.epsilons.back()), before));
+// Upper bounds of a curve, and the pair of the chords between them. `fewer` are steps that leak no
+// less.
+class ReplacedPair final : public Discrete {
+  public:
+    ReplacedPair(Profile points, const Steps& fewer)
+        : Discrete(masses_above(points), fewer), points_(std::move(points)) {}
+    const Profile& points() const { return points_; }
+
+  private:
+    Profile points_;
+};
+
+// The ratios of one release of the steps, opposite to each other.
+inline allocation::OppositeRatios opposite_ratios(const Steps& steps, End end, const MergeFunction& merge) {
+    const allocation::Form form = end == End::upper ? allocation::Form::spread : allocation::Form::merged;
+    if (is_one_gaussian(steps)) {
+        const auto ratios = allocation::gaussian_ratios(steps[0].pair->gaussian_noise().shift, form);
+        return allocation::opposite_ratios(ratios, ratios);
     }
-    profile.add = profile.remove;
-    return privacy_profile(profile, End::upper).front().pair;
+    const auto ratios = [&](Direction direction) {
+        return allocation::discrete_ratios(release_outcomes(steps, direction, end, merge),
+                                           direction == Direction::remove, form);
+    };
+    return allocation::opposite_ratios(ratios(Direction::remove), ratios(Direction::add));
 }
 
-// `replaced_release`, which a caller may remember.
-using ReplaceRelease = std::function<PairPointer(const Steps&, const Steps& own, std::int64_t)>;
+// Two steps of Gaussian noise, which a record takes part in one of, are one release of their sum.
+inline PairPointer one_of_two_gaussian(const Steps& steps, End end) {
+    return Gaussian::of_shift(rounded_to(std::sqrt(2.0) * steps[0].pair->gaussian_noise().shift, end));
+}
+
+// Steps between epsilons. Near 0 they are shares of the loss's deviation or of its range, further out
+// of epsilon, but no longer than a share of where delta falls by a factor of e. Known curves cost
+// nothing.
+inline constexpr double steps_of_deviation = 8.0, steps_of_epsilon = 16.0, steps_of_range = 64.0;
+inline constexpr double share_of_fall = 0.4, share_of_deep_fall = 2.0, deep = 1e-12, known_steps_of_epsilon = 64.0;
+
+// The points of a curve that does not rise, from its values and those of a known curve above it,
+// where it is large enough to be computed.
+inline Profile curve_points(const std::function<double(double, double)>& delta, const OwnCurve& known, double least) {
+    Profile profile;
+    const double end = min(known.largest_loss(), last_replaced_epsilon);
+    double eps = 0.0, last = 1.0, least_step = 0.0, fall = infinity;
+    while (true) {
+        const double before = last;
+        last = min(last, known.delta(eps));
+        if (before > least) last = min(last, delta(eps, before));
+        if (eps == 0.0) {
+            const double deviation = 2.0 * q_inv(0.5 * (1.0 - min(last, 1.0 - 1e-9)));
+            least_step = max(min(deviation / steps_of_deviation, end / steps_of_range), 1e-12);
+        } else {
+            fall = (eps - profile.epsilons.back()) / std::log(before / last);
+        }
+        profile.epsilons.push_back(eps), profile.remove.push_back(last);
+        if (eps >= end || last <= (known.known() ? 1e-300 : least)) break;
+        const double longest =
+            last > least ? (last > deep ? share_of_fall : share_of_deep_fall) * fall : eps / known_steps_of_epsilon;
+        const double step = max(least_step, eps / steps_of_epsilon);
+        eps = min(eps + max(min(step, longest), 0.25 * least_step), end);
+    }
+    profile.add = profile.remove;
+    return profile;
+}
+
+// The pair that dominates one of several releases of steps which have these pairs for removing and
+// adding a record, and `own` for replacing one.
+inline PairPointer replaced_above(const Steps& steps, const Steps& own, std::int64_t num_steps,
+                                  const MergeFunction& merge, const std::atomic<bool>* stop) {
+    const bool gaussian = is_one_gaussian(steps);
+    if (gaussian && num_steps == 2) return one_of_two_gaussian(steps, End::upper);
+    const Steps fewer = gaussian && num_steps > 2 ? Steps{{one_of_two_gaussian(steps, End::upper), 1.0}} : own;
+    const allocation::OppositeRatios step = opposite_ratios(steps, End::upper, merge);
+    WorkBudget budget(stop);
+    const OwnCurve known(fewer);
+    const auto delta = [&](double eps, double before) {
+        return allocation::replaced_delta(step, num_steps, eps, before, budget);
+    };
+    const double least = known.known() ? least_replaced_delta : max(least_replaced_delta, 2.0 * step.infinite);
+    return std::make_shared<ReplacedPair>(curve_points(delta, known, least), known.known() ? fewer : Steps{});
+}
+
+// The points of a convex curve below one with these bounds at its points: by convexity the curve
+// lies above the line through an upper and a lower point, beyond the lower one. With x = e^eps in
+// units of the nearer point, the lines from both sides are a - s (x - 1).
+class PointsBelow {
+  public:
+    PointsBelow(const std::vector<double>& epsilons, const std::vector<double>& upper, std::vector<double> lower)
+        : eps_(epsilons), upper_(upper), lower_(std::move(lower)) {
+        for (std::size_t i = 0; i < eps_.size(); ++i) {
+            add(eps_[i], lower_[i]);
+            const bool last = i + 1 == eps_.size();
+            const double slope = from_left(i);
+            if (!last) add_between(i, slope);
+            else if (lower_[i] > 1e-9 * slope) add(eps_[i] + std::log1p(lower_[i] / slope) * up, 0.0);
+        }
+        if (found_.remove.back() > 0.0) found_.remove.back() = 0.0;
+        found_.add = found_.remove;
+    }
+    Profile take() { return std::move(found_); }
+
+  private:
+    // By how much delta falls, a unit of x, right of point i, at most. Left of 0 the curve is that of
+    // the other direction, which has the same bounds.
+    double from_left(std::size_t i) const {
+        const double gap = i > 0 ? eps_[i] - eps_[i - 1] : eps_[1];
+        const double before = i > 0 ? upper_[i - 1] : -std::expm1(-gap) + std::exp(-gap) * upper_[1];
+        return max(before - lower_[i], 0.0) / -std::expm1(-gap) * up;
+    }
+    // And by how much left of point i, at least.
+    double from_right(std::size_t i) const {
+        if (i + 1 >= eps_.size()) return 0.0;
+        return max(lower_[i] - upper_[i + 1], 0.0) / std::expm1(eps_[i + 1] - eps_[i]) * down;
+    }
+
+    // A point between i and i + 1 below both lines, where they meet.
+    void add_between(std::size_t i, double fall) {
+        const double width = std::expm1(eps_[i + 1] - eps_[i]), rise = from_right(i + 1) / (1.0 + width);
+        const double x = (lower_[i] - lower_[i + 1] - rise * width) / (fall - rise);
+        if (!(x > 1e-3 * width && x < 0.999 * width)) return;
+        const double share = 1.0 - 1e-12;  // of rounding
+        const double left = lower_[i] - fall * x, right = lower_[i + 1] + rise * (width - x);
+        add(eps_[i] + std::log1p(x), min(left, right) * share);
+    }
+    // Where a chord would rise, the later point is lowered.
+    void add(double eps, double delta) {
+        if (eps > last_replaced_epsilon) return;
+        const double before = found_.remove.empty() ? 1.0 : found_.remove.back();
+        found_.epsilons.push_back(eps), found_.remove.push_back(min(max(delta, 0.0), before));
+    }
+
+    const std::vector<double>&eps_, &upper_;
+    std::vector<double> lower_;
+    Profile found_;
+};
+
+// A pair that one of several releases of log-concave noise on the line leaks no less than, from the
+// one above; none if rounding forbids it, or the grid of a mechanism's losses is too coarse.
+inline PairPointer replaced_below(const Steps& steps, const PairPointer& above, std::int64_t num_steps,
+                                  const MergeFunction& merge, const std::atomic<bool>* stop) {
+    const auto* pair = dynamic_cast<const ReplacedPair*>(above.get());
+    if (!pair) return one_of_two_gaussian(steps, End::lower);
+    const allocation::OppositeRatios step = opposite_ratios(steps, End::lower, merge);
+    WorkBudget budget(stop);
+    Profile points = pair->points();
+    std::size_t computed = 0;
+    std::vector<double> lower;
+    for (const double eps : points.epsilons) {
+        if (points.remove[computed] <= least_replaced_delta) break;
+        lower.push_back(allocation::replaced_delta(step, num_steps, eps, points.remove[computed], budget));
+        ++computed;
+    }
+    if (computed < 2 || lower.front() < 0.5 * points.remove.front()) return nullptr;
+    points.epsilons.resize(computed), points.remove.resize(computed);
+    const Steps found =
+        privacy_profile(PointsBelow(points.epsilons, points.remove, std::move(lower)).take(), End::lower);
+    return found.empty() ? nullptr : found.front().pair;
+}
+
+// The same for several of the releases.
+inline PairPointer replaced_subset(const Steps& steps, const Share& share, const MergeFunction& merge,
+                                   const std::atomic<bool>* stop) {
+    WorkBudget budget(stop);
+    const allocation::OppositeRatios step = opposite_ratios(steps, End::lower, merge);
+    Masses pair = allocation::opposite_labels(step, {0.0, share.steps, share.selected}, budget);
+    if (is_one_gaussian(steps)) {
+        const double shift = 2.0 * static_cast<double>(share.selected) * steps[0].pair->gaussian_noise().shift;
+        const double all = shift / std::sqrt(static_cast<double>(share.steps));
+        if (kullback_leibler(pair) < 0.5 * all * all) return Gaussian::of_shift(rounded_to(all, End::lower));
+    }
+    return std::make_shared<AttainedPairs>(allocation::AllocationPairs{pair, {pair.p, pair.q}});
+}
+
+// What one of several releases leaks where a record is replaced, or, for the lower end of
+// log-concave noise on the line, several of them. A caller may remember it.
+using ReplaceRelease = std::function<PairPointer(const Steps&, const Steps& own, const Share&, End)>;
+
+inline PairPointer replaced_now(const Steps& steps, const Steps& own, const Share& share, End end) {
+    if (share.selected > 1) return replaced_subset(steps, share, merge_now, nullptr);
+    const PairPointer above = replaced_above(steps, own, share.steps, merge_now, nullptr);
+    return end == End::upper ? above : replaced_below(steps, above, share.steps, merge_now, nullptr);
+}
 
 inline Steps replaced_upper(const Steps& steps, const Steps& own, const Allocation& epoch,
                             const ReplaceRelease& replaced) {
@@ -187,24 +340,31 @@ inline Steps replaced_upper(const Steps& steps, const Steps& own, const Allocati
     require_epoch(epoch);
     const PairPointer whole = closed_form(steps, End::upper);
     if (whole && !whole->leaks()) return {{whole, 1.0}};
+    const PairPointer alone = closed_form(own, End::upper);
     return blocks(static_cast<std::int64_t>(epoch.num_steps), static_cast<std::int64_t>(epoch.num_selected),
-                  [&](std::int64_t length) { return replaced(steps, own, length); });
+                  [&](std::int64_t length) {
+                      if (length == 1 && !own.empty() && alone) return alone;
+                      return replaced(steps, own, {length, 1}, End::upper);
+                  });
 }
 
-inline Steps replaced_lower(const Steps& steps, const Allocation& epoch, const Allocators& allocate) {
-    if (!is_one_gaussian(steps)) return allocated_steps(steps, epoch, End::lower, allocate);
-    require_epoch(epoch);
-    const double shift = 2.0 * epoch.num_selected * steps[0].pair->gaussian_noise().shift;
-    return {{Gaussian::of_shift(rounded_to(shift / std::sqrt(epoch.num_steps), End::lower)), 1.0}};
+// `on_line` says that the steps are one release of log-concave noise on the line.
+inline Steps replaced_lower(const Steps& steps, const Steps& own, const Allocation& epoch, bool on_line,
+                            const Allocators& allocate, const ReplaceRelease& replaced) {
+    const PairPointer whole = closed_form(steps, End::lower);
+    if (on_line && whole && whole->leaks()) {
+        require_epoch(epoch);
+        const Share share{static_cast<std::int64_t>(epoch.num_steps), static_cast<std::int64_t>(epoch.num_selected)};
+        if (PairPointer below = replaced(steps, own, share, End::lower)) return {{below, 1.0}};
+    }
+    return allocated_steps(steps, epoch, End::lower, allocate);
 }
 
-// An epoch where a record is replaced, from the pairs of one release for removing one and, for
-// upper ends, `own` for replacing one; nothing is remembered.
-inline Steps replaced_epoch(const Steps& steps, const Steps& own, const Allocation& epoch, End end) {
-    if (end == End::lower) return replaced_lower(steps, epoch, allocators_now());
-    return replaced_upper(steps, own, epoch, [](const Steps& all, const Steps& alone, std::int64_t length) {
-        return replaced_release(all, alone, length, merge_now);
-    });
+// An epoch where a record is replaced, from the pairs of one release for removing one and `own` for
+// replacing one; nothing is remembered.
+inline Steps replaced_epoch(const Steps& steps, const Steps& own, const Allocation& epoch, bool on_line, End end) {
+    if (end == End::upper) return replaced_upper(steps, own, epoch, replaced_now);
+    return replaced_lower(steps, own, epoch, on_line, allocators_now(), replaced_now);
 }
 
 }  // namespace HOCKEYSTICK_ISA
