@@ -1,10 +1,11 @@
-"""Words that other programs have for our names, and the errors that translate them and those for our arguments."""
+"""What to say of a name or an argument that is not there, also in another program's words, and of a package that is not installed."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hockeystick._checks.arguments import notions
@@ -68,3 +69,13 @@ def unknown_argument(call: Callable[..., Any], name: str, values: tuple[Any, ...
     found = meant(wrong, free)
     hint = f"; did you mean {found!r}?" if found else f"; it has {', '.join(repr(word) for word in free)}"
     return f"{name}() has no argument {wrong!r}{hint if free else ''}"
+
+
+@contextlib.contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Say which extra to install where an import within fails."""
+    try:
+        yield
+    except ImportError as error:
+        message = f'{what}: pip install ".[{extra}]" in a clone'
+        raise ImportError(message) from error

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import IO, TypeVar
 
-__all__ = ["unfinished", "write_whole"]
-
 AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 

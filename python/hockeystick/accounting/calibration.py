@@ -16,8 +16,6 @@ from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.privacy_curve import true_positive_rates
 
-__all__ = ["calibrate"]
-
 TOLERANCE = 1e-9
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import DELTA, Array, interval, real, scalar
+from hockeystick._checks.hints import needs
 from hockeystick._numeric.printing import format_lower
 
 KINDS = {
@@ -62,11 +63,8 @@ def shuffled(size: int, *data: NDArray[Any]) -> NDArray[np.int64]:
 
 def special() -> Any:
     """Return scipy.special, which the package needs for nothing else."""
-    try:
+    with needs("audit", "an audit needs SciPy"):
         import scipy.special  # noqa: PLC0415 - asked for when first needed
-    except ImportError as error:
-        message = 'an audit needs SciPy: pip install ".[audit]" in a clone'
-        raise ImportError(message) from error
     return scipy.special
 
 

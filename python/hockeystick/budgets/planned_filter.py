@@ -36,8 +36,6 @@ from hockeystick.mechanisms.base import Mechanism
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["PlannedFilter"]
-
 
 class PlannedFilter(Filter):
     """A budget that is a list of steps, to be run in any order, and left off at any time.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from hockeystick._checks.arguments import table
-from hockeystick._checks.hints import meant
+from hockeystick._checks.hints import meant, needs
 from hockeystick._core import __version__
 from hockeystick._statements import FORMATS
 from hockeystick.cli import arguments, budget, figures, papers, plan, plot, simulate, sweep
@@ -67,7 +67,6 @@ GROUPS = {
 ONE_OF = {"one place": False, "one column": True}  # options that exclude each other, and whether one is required
 JSON_NOTE = "JSON has no infinity: an infinite number is null there."
 NO_CHECKER = "hockeystick-check must be installed: pip install ./checker in a clone"
-NO_SHTAB = 'hockeystick completion needs shtab: pip install ".[completion]" in a clone'
 
 
 class Command(NamedTuple):
@@ -87,10 +86,8 @@ def _demo(chosen: argparse.Namespace) -> None:
 
 
 def _completion(chosen: argparse.Namespace) -> None:
-    try:
+    with needs("completion", "hockeystick completion needs shtab"):
         import shtab  # noqa: PLC0415 - needed by this command only
-    except ImportError as error:
-        raise ImportError(NO_SHTAB) from error
     sys.stdout.write(shtab.complete(parser(), shell=chosen.shell) + "\n")
 
 

@@ -14,6 +14,11 @@ from hockeystick._core import __version__
 from hockeystick.cli import arguments
 
 SECONDS = 2.0  # between two lines of progress
+# Of the options of a plan, those that are arguments of the same name.
+SAME = (
+    *("num_silos", "num_records", "silos_per_round", "dimension", "epsilon", "delta"),
+    *("lipschitz", "diameter", "smoothness", "strong_convexity"),
+)
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -23,22 +28,8 @@ def run(chosen: argparse.Namespace) -> None:
 
 def _problem(chosen: argparse.Namespace) -> dict[str, Any]:
     """Return what is to be trained, for which budget, by the names of the functions."""
-    same = (
-        "dimension",
-        "lipschitz",
-        "diameter",
-        "smoothness",
-        "epsilon",
-        "delta",
-        "silos_per_round",
-        "strong_convexity",
-    )
-    return {name: getattr(chosen, name) for name in same} | {
-        "num_silos": chosen.num_silos,
-        "num_records": chosen.num_records,
-        "max_rounds": chosen.rounds,
-        "max_batch_size": chosen.batch_size,
-    }
+    same = {name: getattr(chosen, name) for name in SAME}
+    return same | {"max_rounds": chosen.rounds, "max_batch_size": chosen.batch_size}
 
 
 def _compare(chosen: argparse.Namespace) -> None:

@@ -23,15 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import (
-    DELTA,
-    NON_NEGATIVE_OR_INFINITE,
-    Array,
-    at_most,
-    broadcast,
-    scalar,
-    thread_count,
-)
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most, broadcast, scalar, thread_count
 from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
 from hockeystick._numeric.search import SMALLEST, smallest_feasible

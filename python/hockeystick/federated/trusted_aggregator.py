@@ -10,17 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import (
-    LARGEST_COUNT,
-    STRICT,
-    Array,
-    Checks,
-    OnError,
-    Result,
-    broadcast,
-    choice,
-    vector,
-)
+from hockeystick._checks import LARGEST_COUNT, STRICT, Array, Checks, OnError, Result, broadcast, choice, vector
 from hockeystick._checks.arguments import arrays
 from hockeystick._hidden_states.best import Best, sampled_bounds, smallest
 from hockeystick._hidden_states.contraction import contraction_sum

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hockeystick import isrl, simulate
+from hockeystick._checks.hints import needs
 from hockeystick.figures import style
 from hockeystick.figures.table import Table, stacked
 from hockeystick.simulate.problem.data import standardised
@@ -116,11 +117,8 @@ def diabetes(num_silos: int) -> Study:
 
 def _load(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return features and labels of a data set that scikit-learn ships."""
-    try:
+    with needs("data", "data sets need scikit-learn"):
         from sklearn import datasets  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        message = 'data sets need scikit-learn: pip install ".[data]" in a clone'
-        raise ImportError(message) from error
     features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
     return features, labels
 

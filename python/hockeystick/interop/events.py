@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from hockeystick._checks import count_scalar, non_negative_scalar, positive_scalar
@@ -227,10 +228,6 @@ def _fixed_size(
     return inner if is_plain else [(FixedSizeSampled(_one(inner), source_dataset_size, sample_size, replacement), 1)]
 
 
-def _with_replacement(relation: Relation, source_dataset_size: int, sample_size: int, event: Any) -> Steps:
-    return _fixed_size(relation, source_dataset_size, sample_size, event, replacement=True)
-
-
 def _repeat_and_select(relation: Relation, event: Any, mean: float, shape: float) -> Steps:
     """Read a search: the best of a random number of runs, Poisson if the shape is infinite."""
     inner, is_plain = _inner(event, relation)
@@ -388,5 +385,8 @@ _READERS: dict[str, Reader] = {
     "ComposedDpEvent": (("events",), _composed),
     "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),
     "SampledWithoutReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _fixed_size),
-    "SampledWithReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _with_replacement),
+    "SampledWithReplacementDpEvent": (
+        ("source_dataset_size", "sample_size", "event"),
+        partial(_fixed_size, replacement=True),
+    ),
 }

@@ -15,14 +15,12 @@ from __future__ import annotations
 from typing import Any
 
 import hockeystick.kernels as ufuncs
+from hockeystick._checks.hints import needs
 
-try:
+with needs("numba", "hockeystick.interop.numba needs numba"):
     from llvmlite import binding
     from numba import types, vectorize
     from numba.extending import get_cython_function_address, overload
-except ImportError as missing:
-    need = 'hockeystick.interop.numba needs numba: pip install ".[numba]" in a clone'
-    raise ImportError(need) from missing
 
 __all__ = ["register"]
 

@@ -191,19 +191,21 @@ class RenyiDP(RenyiMechanism):
         largest = scalar("largest_order", largest_order, *interval("[2, 1e5]"))
         points = np.array([-1.0, 0.0, *(order - 1.0 for order in ORDERS if order < largest), largest - 1.0])
         values = np.array([float(function(s)) for s in points.tolist()])
-        for s, value in zip(points[:2], values, strict=False):
+        for s, value in zip((-1.0, 0.0), values[:2], strict=True):
             if not abs(value) <= max(accuracy, 1e-12):
                 msg = f"cumulant({s:g}) must be 0, as P and Q are distributions on the same outcomes, not {value:g}"
                 raise ValueError(msg)
+        # What a value may be wrong by: at -1 and 0 by the check above. A chord is as wrong as its ends, and its difference rounds.
         errors = accuracy * np.maximum(np.maximum(values, points), 0.0) + 1e-12 * (points <= 0.0)
         allowed = errors[:-2] + errors[1:-1] + errors[2:] + SHORT_SUM * np.abs(values[1:-1])
         require_convex("cumulant", "s", points, values, allowed)
-        for s, value, error in zip(points[2:], values[2:], errors[2:], strict=True):
+        above, values, errors = points[2:], values[2:], errors[2:]  # at s > 0, where K(s)/s is a divergence
+        for s, value, error in zip(above, values, errors, strict=True):
             if not value >= -error:
                 msg = f"cumulant({s:g}) must be non-negative, not {value:g}"
                 raise ValueError(msg)
-        raised = (np.maximum(values, 0.0) + errors)[2:] / points[2:]
-        return cls((points[2:] + 1.0).tolist(), np.maximum.accumulate(raised).tolist())  # rounding may make them fall
+        divergences = (np.maximum(values, 0.0) + errors) / above
+        return cls((above + 1.0).tolist(), np.maximum.accumulate(divergences).tolist())  # rounding may make them fall
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         del adjacency  # the numbers are taken to be for the one in use

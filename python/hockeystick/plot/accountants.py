@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["epsilon_over_steps", "privacy_profile", "trade_off"]
-
 FALSE_POSITIVE_RATE = 0.01  # at which the legend tells what an attack finds
 POINTS = 200
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hockeystick.plot.scales import Array, Line
+from hockeystick.plot.scales import Line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from hockeystick.utility import Analyses, Analysis
-
-__all__ = ["analyses"]
 
 MAX_LINES = 8  # more cannot be told apart without colour
 SAME = 0.01  # lines closer than that lie on each other: one is drawn, with both names
@@ -93,13 +91,10 @@ def _lines(chosen: Sequence[Analysis]) -> list[Line]:
     for one in chosen:
         label = f"{one.name} ({one.protects})"
         for place, line in enumerate(lines):
-            if line.printed == one.printed and _same(line.values, one.epsilon):
+            same = np.allclose(line.values, one.epsilon, rtol=SAME, atol=0.0, equal_nan=True)
+            if same and line.printed == one.printed:
                 lines[place] = line._replace(label=f"{line.label} = {label}")
                 break
         else:
             lines.append(Line(label, one.epsilon, one.printed))
     return lines
-
-
-def _same(first: Array, second: Array) -> bool:
-    return bool(np.allclose(first, second, rtol=SAME, atol=0.0, equal_nan=True))

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hockeystick._checks.hints import needs
 from hockeystick._numeric.printing import format_upper
 from hockeystick.plot.scales import FEW, Array, Line, Scale, is_wide, value_ends
 
-try:
+with needs("plot", "a plot needs matplotlib"):
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
     from matplotlib.colors import LogNorm, Normalize
@@ -21,9 +22,6 @@ try:
     from matplotlib.path import Path
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import MaxNLocator, NullLocator
-except ImportError as missing:
-    need = 'a plot needs matplotlib: pip install ".[plot]" in a clone'
-    raise ImportError(need) from missing
 
 COLOURS = "cividis"  # its lightness rises steadily, so that a grey print says the same
 CATEGORIES = 4  # between so few values along an axis, lines of equal value would be invented

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from hockeystick.simulate import Problem, Result, Sensitivity
 
-__all__ = ["training"]
-
 BAND = (5.0, 95.0)  # percentiles of the runs
 MAX_MARKED = 25  # rounds that get a marker each
 

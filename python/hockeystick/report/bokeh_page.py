@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hockeystick._checks.hints import needs
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.plot.scales import FEW, Array, Scale, drawn_scale, is_wide, same_bound, value_ends
@@ -21,7 +22,7 @@ from hockeystick.sweep.functions import MEANING, printer, status, unit_of_argume
 from hockeystick.sweep.plan import Output, Plan
 from hockeystick.sweep.view import MAX_TEXTS, Choice, Drawn, Sample, point
 
-try:
+with needs("report", "a report needs bokeh"):
     from bokeh.document import Document
     from bokeh.embed import file_html
     from bokeh.events import DocumentReady
@@ -40,9 +41,6 @@ try:
     from bokeh.plotting import figure
     from bokeh.resources import INLINE
     from jinja2 import Environment  # bokeh needs it
-except ImportError as missing:
-    need = 'a report needs bokeh: pip install ".[report]" in a clone'
-    raise ImportError(need) from missing
 
 COLOURS = "Cividis256"  # its lightness rises steadily, so that a grey print says the same
 LINES = ("#1f77b4", "#d95f02", "#7570b3", "#1b9e77", "#a6761d", "#888888")

@@ -33,7 +33,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from hockeystick.sweep.errors import ClusterError, needs, require
+from hockeystick._checks.hints import needs
+from hockeystick.sweep.errors import ClusterError, require
 from hockeystick.sweep.evaluate import check_instruction_set
 from hockeystick.sweep.folders import RUN_TOKEN, Folder
 from hockeystick.sweep.parquet_part import Part

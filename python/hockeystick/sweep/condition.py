@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.errors import must, needs, require, shorten
+from hockeystick._checks.hints import needs
+from hockeystick.sweep.errors import must, require, shorten
 
 with needs("sweep", "a sweep needs pyarrow"):
     import pyarrow as pa

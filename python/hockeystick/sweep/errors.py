@@ -1,9 +1,6 @@
-"""What a sweep refuses, and what it cannot go on without."""
+"""What a sweep refuses."""
 
 from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator
 
 
 class PlanError(ValueError):
@@ -40,13 +37,3 @@ def shorten(value: object, width: int = 100) -> str:
 def must(key: str, domain: str, given: object) -> str:
     """Return the text of a refusal: what something must be or have, and what was given."""
     return f"{key} must {domain}, not {shorten(given)}"
-
-
-@contextlib.contextmanager
-def needs(extra: str, what: str) -> Iterator[None]:
-    """Say which extra to install where an import within fails."""
-    try:
-        yield
-    except ImportError as error:
-        message = f'{what}: pip install ".[{extra}]" in a clone'
-        raise ImportError(message) from error

@@ -19,8 +19,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
+from hockeystick._checks.hints import needs
 from hockeystick._files import unfinished, write_whole
-from hockeystick.sweep.errors import OutputError, needs
+from hockeystick.sweep.errors import OutputError
 
 try:
     import fcntl

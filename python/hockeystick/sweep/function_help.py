@@ -12,14 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick.sweep.functions import (
-    ARGUMENTS,
-    TRAININGS,
-    Function,
-    lookup,
-    registered,
-    unit_of_argument,
-)
+from hockeystick.sweep.functions import ARGUMENTS, TRAININGS, Function, lookup, registered, unit_of_argument
 from hockeystick.sweep.plan import Value
 
 # Functions whose documentation refers to that of another for the arguments that they share.

@@ -29,7 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from hockeystick.sweep.errors import needs, require
+from hockeystick._checks.hints import needs
+from hockeystick.sweep.errors import require
 from hockeystick.sweep.evaluate import Shard, evaluate, numbered
 from hockeystick.sweep.functions import status, unit_of_argument, unit_of_value
 from hockeystick.sweep.plan import Plan, Values

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.sweep.errors import OutputError, PlanError, must, needs, require, shorten
+from hockeystick._checks.hints import needs
+from hockeystick.sweep.errors import OutputError, PlanError, must, require, shorten
 from hockeystick.sweep.functions import Function, lookup, registered
 
 # By the cost of a plan's functions. Cheap: about 5 MB a shard, large enough for all cores, small enough to lose. Costly: about as
@@ -141,8 +142,8 @@ def parse(source: Mapping[str, Any]) -> Plan:
     axes = tuple(_axes(source))
     require(outputs and axes, f"{'axes' if outputs else 'outputs'} must have at least one entry, not none")
     shard_rows = source.get("shard_rows", _shard_rows(outputs, math.prod(map(len, axes))))
-    known = type(shard_rows) is int and 1 <= shard_rows <= MAX_SHARD_ROWS
-    require(known, must("shard_rows", f"be an integer between 1 and {MAX_SHARD_ROWS}", shard_rows))
+    if type(shard_rows) is not int or not 1 <= shard_rows <= MAX_SHARD_ROWS:
+        raise PlanError(must("shard_rows", f"be an integer between 1 and {MAX_SHARD_ROWS}", shard_rows))
     plan = Plan(
         source.get("title", ""), shard_rows, outputs, fixed, axes, dict(source), source.get("instruction_set", "")
     )
@@ -151,7 +152,8 @@ def parse(source: Mapping[str, Any]) -> Plan:
     size = f"{' x '.join(map(str, plan.shape))} = {plan.num_cells}"
     require(plan.num_cells <= MAX_CELLS, f"axes must have at most {MAX_CELLS} cells together, not {size}")
     least = -(-plan.num_cells // MAX_SHARDS)
-    require(shard_rows >= least, must("shard_rows", f"be at least {least} for {plan.num_cells} cells", shard_rows))
+    if shard_rows < least:
+        raise PlanError(must("shard_rows", f"be at least {least} for {plan.num_cells} cells", shard_rows))
     return plan
 
 
@@ -163,12 +165,21 @@ def _shard_rows(outputs: tuple[Output, ...], num_cells: int) -> int:
     return rows
 
 
+def _only(known: Container[str], names: Iterable[str], told: str, before: str = "") -> None:
+    """Refuse the first name that is not known."""
+    for name in names:
+        if name not in known:
+            message = f"{before}{name} {told}"
+            raise PlanError(message)
+
+
 def _check_sections(source: Mapping[str, Any]) -> None:
-    for key in source:
-        require(key in _SECTIONS, f"{key} is unknown; a plan has {', '.join(_SECTIONS)}")
+    _only(_SECTIONS, source, f"is unknown; a plan has {', '.join(_SECTIONS)}")
     title, chosen = source.get("title", ""), source.get("instruction_set", INSTRUCTION_SETS[0])
-    require(isinstance(title, str), must("title", "be a string", title))
-    require(chosen in INSTRUCTION_SETS, must("instruction_set", f"be one of {', '.join(INSTRUCTION_SETS)}", chosen))
+    if not isinstance(title, str):
+        raise PlanError(must("title", "be a string", title))
+    if chosen not in INSTRUCTION_SETS:
+        raise PlanError(must("instruction_set", f"be one of {', '.join(INSTRUCTION_SETS)}", chosen))
 
 
 def _table(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -194,14 +205,13 @@ def _output(column: str, given: Any) -> Output:
     named = _COLUMN.fullmatch(column) and column not in ("cell", "error")
     require(named, f"{key} must be named with letters, digits and underscores, and not cell or error")
     entry: Any = {"function": given} if isinstance(given, str) else given
-    is_output = isinstance(entry, Mapping) and isinstance(entry.get("function"), str)
-    require(is_output, must(key, "be a function's name or a table with function", given))
-    for name in entry:
-        known = name in ("function", "arguments")
-        require(known, f"{key}.{name} is unknown; an output has function and arguments")
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("function"), str):
+        raise PlanError(must(key, "be a function's name or a table with function", given))
+    _only(("function", "arguments"), entry, "is unknown; an output has function and arguments", f"{key}.")
     function = lookup(entry["function"], f"{key} must name a registered function")
     own = entry.get("arguments", {})
-    require(isinstance(own, Mapping), must(f"{key}.arguments", "be a table", own))
+    if not isinstance(own, Mapping):
+        raise PlanError(must(f"{key}.arguments", "be a table", own))
     arguments = {name: scalar(f"{key}.arguments.{name}", value) for name, value in own.items()}
     return Output(column, function, arguments)
 
@@ -210,8 +220,10 @@ def _check_names(plan: Plan) -> None:
     """Every column has a name of its own."""
     on_axes = [name for axis in plan.axes for name in axis.columns]
     names = [*on_axes, *plan.fixed, *(output.column for output in plan.outputs)]
-    for name, count in Counter(names).items():
-        require(count == 1, f"{name} must be used once in outputs, fixed, axes and zip, not {count} times")
+    if len(set(names)) < len(names):
+        name, count = Counter(names).most_common(1)[0]
+        message = f"{name} must be used once in outputs, fixed, axes and zip, not {count} times"
+        raise PlanError(message)
 
 
 def _check_arguments(plan: Plan) -> None:
@@ -221,11 +233,10 @@ def _check_arguments(plan: Plan) -> None:
         _check_output(output, plan.columns.keys() | fixed.keys())
     taken = {name: output.function for output in plan.outputs for name in output.function.parameters}
     for section, columns in [*((axis.section, axis.columns) for axis in plan.axes), ("fixed", fixed)]:
+        told = f"is not an argument of any output; they take {', '.join(sorted(taken))}"
+        _only(taken, columns, told, f"{section}.")
         for name, values in columns.items():
-            key = f"{section}.{name}"
-            others = ", ".join(sorted(taken))
-            require(name in taken, f"{key} is not an argument of any output; they take {others}")
-            _check_kind(key, name, values, taken[name])
+            _check_kind(f"{section}.{name}", name, values, taken[name])
 
 
 def _check_output(output: Output, shared: Container[str]) -> None:
@@ -237,8 +248,9 @@ def _check_output(output: Output, shared: Container[str]) -> None:
         require(name not in shared, f"{key} must be given once, not also in fixed, axes or zip")
         _check_kind(key, name, np.array([value]), function)
     missing = ", ".join(name for name in function.required if name not in shared and name not in output.arguments)
-    needs_it = f"outputs.{output.column} = {function.name} needs {missing}"
-    require(not missing, f"{needs_it}; in axes, zip, fixed or its own arguments")
+    if missing:
+        needed = f"outputs.{output.column} = {function.name} needs {missing}; in axes, zip, fixed or its own arguments"
+        raise PlanError(needed)
 
 
 def _check_kind(key: str, name: str, values: Values, function: Function) -> None:
@@ -339,10 +351,10 @@ def scalar(key: str, value: object) -> int | float | str:
 def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
     kinds = {"linspace": "num", "logspace": "num", "range": "step"}
     found = [kind for kind in kinds if kind in given]
-    require(len(found) == 1, must(key, "have one of linspace, logspace and range", dict(given)))
+    if len(found) != 1:
+        raise PlanError(must(key, "have one of linspace, logspace and range", dict(given)))
     kind, beside = found[0], kinds[found[0]]
-    for name in given:
-        require(name in (kind, beside), f"{key}.{name} is unknown; beside {kind} there may be {beside}")
+    _only((kind, beside), given, f"is unknown; beside {kind} there may be {beside}", f"{key}.")
     first, last = _ends(f"{key}.{kind}", given[kind])
     if kind == "range":
         return kind, _range(key, first, last, given.get("step", 1))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick._checks.doors import level
+from hockeystick._checks.hints import needs
 from hockeystick.sweep.condition import column_type, columns_of, parsed, where_true
-from hockeystick.sweep.errors import OutputError, must, needs, require
+from hockeystick.sweep.errors import OutputError, must, require
 from hockeystick.sweep.functions import MEANING, status
 from hockeystick.sweep.parquet_part import IDENTITY, DamagedPartError, Part, schema_of
 from hockeystick.sweep.plan import Plan

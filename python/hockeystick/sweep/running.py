@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick._checks import thread_count
+from hockeystick._checks.hints import needs
 from hockeystick._numeric.printing import format_upper
-from hockeystick.sweep.errors import CellError, needs
+from hockeystick.sweep.errors import CellError
 from hockeystick.sweep.evaluate import check_instruction_set
 from hockeystick.sweep.functions import printer
 from hockeystick.sweep.parquet_part import Counts, DamagedPartError, Part, compute

@@ -110,16 +110,14 @@ class Batches:
     def epsilon(self, sampling: str, delta: float, *, equal: bool = False) -> Bracket:
         """Return the ends of epsilon at a delta below 1; with `equal`, the lower one of shuffled batches as if all had one size."""
         bracket = self.accountant(sampling).epsilon_bracket(delta)
-        if sampling != "shuffled":
-            return bracket
-        return self._shuffled(bracket, shuffled_batches_epsilon_bracket, delta, equal)
+        shuffled = sampling == "shuffled"
+        return self._shuffled(bracket, shuffled_batches_epsilon_bracket, delta, equal) if shuffled else bracket
 
     def delta(self, sampling: str, epsilon: float) -> Bracket:
         """Return the ends of delta at epsilon >= 0, in nats."""
         bracket = self.accountant(sampling).delta_bracket(epsilon)
-        if sampling != "shuffled":
-            return bracket
-        return self._shuffled(bracket, shuffled_batches_delta_bracket, epsilon, False)
+        shuffled = sampling == "shuffled"
+        return self._shuffled(bracket, shuffled_batches_delta_bracket, epsilon, False) if shuffled else bracket
 
     def certificate(self, sampling: str, *, epsilon: float | None = None, delta: float | None = None) -> str:
         """Return the certificate of what the steps leak."""

@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
-from hockeystick._checks import (
-    POSITIVE,
-    choice,
-    interval,
-    scalar,
-    setting_warnings,
-)
+from hockeystick._checks import POSITIVE, choice, interval, scalar, setting_warnings
 from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant

@@ -177,15 +177,16 @@ def smallest(groups: Sequence[Sequence[Candidate]], most: int, report: Report | 
     )
     best: dict[int, tuple[float, int, Setting]] = {}  # with the place, by which equal ones are ordered
     calibrated = 0
-    for done, (least, number, place) in enumerate(order):
-        limit = heapq.nsmallest(most, (risk for risk, _, _ in best.values()))
-        hopeless = len(limit) == most and least > limit[-1]
-        if not hopeless and not (number in best and least > best[number][0]):
+    for done, (least, number, place) in enumerate(order, 1):
+        listed = heapq.nsmallest(most, (risk for risk, _, _ in best.values()))
+        to_beat = [listed[-1]] if len(listed) == most else []  # else the list has room, and the group no setting yet
+        to_beat += [best[number][0]] if number in best else []
+        if not any(least > risk for risk in to_beat):
             setting = groups[number][place].evaluate()
             calibrated += 1
             rival = (setting.risk_bound, place, setting)
             best[number] = min(best.get(number, rival), rival, key=lambda one: one[:2])
         if report is not None:
-            report(done + 1, len(order))
+            report(done, len(order))
     ranked = sorted((risk, number) for number, (risk, _, _) in best.items())[:most]
     return Found([(number, best[number][2]) for _, number in ranked], calibrated)
