@@ -19,13 +19,13 @@ FITTING: dict[str, simulate.Algorithm] = {
     "proximal": simulate.NoisyFedProx(local_steps=3, noise_std=0.1, prox=0.5, **COMMON),
     "some clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.Cyclic(3), **COMMON),
     "some records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(5), **COMMON),
+    "few records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(3), **COMMON),
     "accelerated": simulate.AcceleratedMinibatchSGD(scale=2.0, clip_norm=1.0, noise_std=0.7, records=EVERY),
 }
 OTHERS: dict[str, simulate.Algorithm] = {
     "drawn clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.FixedSize(3), **COMMON),
     "drawn records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Poisson(0.5), **COMMON),
     "shuffled records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Shuffled(5), **COMMON),
-    "few records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(3), **COMMON),
     "dropouts": simulate.NoisyFedAvg(local_steps=3, noise_std=0.1, dropout=0.5, **COMMON),
     "solved": simulate.NoisyFedProx(local_steps=3, noise_std=0.1, prox=0.5, tolerance=0.1, **COMMON),
 }
@@ -65,7 +65,7 @@ def test_bits_of_runs_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_others_run_alone(name: str) -> None:
-    """What random numbers decide, or each run by itself, is not shared; nor are batches too small for it to pay."""
+    """What random numbers decide, or each run by itself, is not shared."""
     assert not loops.can_pair(SILOS.data, OTHERS[name]._rule(SILOS, 5))
 
 

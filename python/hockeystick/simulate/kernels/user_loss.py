@@ -17,7 +17,9 @@ from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 
 from hockeystick._checks.shown import shown
-from hockeystick.simulate.kernels import intrinsic, njit
+from hockeystick.simulate.kernels import core, inlined, intrinsic, njit
+from hockeystick.simulate.kernels.core import pointer
+from hockeystick.simulate.running.rule import OWN
 
 VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 RECORD = (VECTOR, VECTOR, types.float64)  # model, features, label
@@ -56,6 +58,33 @@ def _caller(result: Any, failed: Any) -> Any:
 call_value = _caller(types.float64, math.nan)
 call_gradient = _caller(ANY_VECTOR, None)  # an empty one
 call_predict = _caller(types.int64, NO_CLASS)
+
+
+@inlined
+def write_gradient(data, w, row, units, out):
+    """Write the gradient of a record's loss; `units` has room for hidden units and outputs."""
+    if data.kind == OWN:
+        found = call_gradient(data.gradient, (w, data.features[row], data.labels[row]))
+        for j in range(out.size):
+            out[j] = found[j] if found.size == out.size else math.nan
+    else:
+        core.record_gradient(pointer(data), pointer(w), row, pointer(units), pointer(out))
+
+
+@inlined
+def written_value(data, w, row, units):
+    """Return the loss of a record."""
+    if data.kind == OWN:
+        return call_value(data.value, (w, data.features[row], data.labels[row]))
+    return core.record_value(pointer(data), pointer(w), row, pointer(units))
+
+
+@inlined
+def predicted(data, w, row, units):
+    """Return the class that a model gives a record; where a function of the user's own raises, none that is a label."""
+    if data.predict != 0:
+        return call_predict(data.predict, (w, data.features[row]))
+    return core.record_class(pointer(data), pointer(w), row, pointer(units))
 
 
 def as_numba(name: str, function: Callable[..., Any]) -> Any:

@@ -442,10 +442,11 @@ def _raise(name: str, claim: object, what: str, found: float) -> None:
 
 def _every_record(data: Data, first: Array, lipschitz: float | None) -> None:
     """Raise if the loss or gradient of any record is not finite at the first model, or its gradient too long."""
-    from hockeystick.simulate.kernels import loops  # noqa: PLC0415 - numba is asked for when needed
+    from hockeystick.simulate.kernels import core, loops  # noqa: PLC0415 - numba is asked for when needed
 
     most = math.inf if lipschitz is None else lipschitz * (1 + AGREED**2)
-    record = int(loops.first_refused(data, first, most))
+    given = core.words(data)
+    record = int(loops.first_refused(given.ctypes.data, first, most))
     if record < 0:
         return
     msg = f"value and gradient of record {record}, (features[{record}], labels[{record}]), must be finite at the initial model"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hockeystick._checks import Array
 from hockeystick.simulate.kernels import clients, loops
+from hockeystick.simulate.kernels.core import words
 from hockeystick.simulate.running.rule import BASE, HELPER, MAX_BYTES, MODEL, RELEASED, SLOTS, Data, UpdateRule
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
@@ -37,6 +38,25 @@ class Engine:
         self.clip_norms = np.full((num_runs, learnt), np.nan)  # after each round, where they are learnt
         self.finished = 0  # rounds; between two pieces, states and failures are those after so many
 
+    def _work(self, data: Data, at_once: int, first: int, last: int, sent: Array) -> clients.Work:
+        """Return room for some of the runs, and the runs."""
+        return clients.workspace(
+            data,
+            self.rule,
+            self.states.shape[2],
+            at_once,
+            first_run=self.first_run + first,
+            states=self.states[first:last],
+            clip_norms=self.clip_norms[first:last],
+            failed=self.failed[first:last],
+            sent=sent,
+        )
+
+    def _loop(self, data: Data, work: clients.Work, *settings: int) -> None:
+        given = [words(one) for one in (data, self.rule, work)]
+        first, last, *part = settings
+        loops.advance(*(one.ctypes.data for one in given), self.seed, first, last, *part)
+
     def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
         """Run rounds [first, last); threads share the runs."""
         blocks = min(threads, len(self.states))
@@ -45,20 +65,18 @@ class Engine:
         none = np.empty((0, self.states.shape[2]))
 
         def advance(a: int, b: int) -> None:
-            mine = clients.Progress(self.first_run + a, self.states[a:b], self.clip_norms[a:b], self.failed[a:b], none)
-            work = clients.workspace(data, self.rule, self.states.shape[2], 2 if paired else 1)
-            loops.advance(data, self.rule, mine, self.seed, first, last, work, loops.WHOLE, 0, 1)
+            work = self._work(data, 2 if paired else 1, a, b, none)
+            self._loop(data, work, first, last, loops.WHOLE, 0, 1)
 
         list(pool.map(advance, edges[:-1], edges[1:]))
 
     def _clients(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
         """Run rounds [first, last) of the only run; threads share the clients."""
         sent = np.empty((data.offsets.size - 1, self.states.shape[2]))
-        works = [clients.workspace(data, self.rule, self.states.shape[2], 1) for _ in range(threads)]
-        run = clients.Progress(self.first_run, self.states, self.clip_norms, self.failed, sent)
+        works = [self._work(data, 1, 0, 1, sent) for _ in range(threads)]
 
         def advance(rnd: int, part: int, k: int, step: int) -> None:
-            loops.advance(data, self.rule, run, self.seed, rnd, rnd + 1, works[k], part, k, step)
+            self._loop(data, works[k], rnd, rnd + 1, part, k, step)
 
         for rnd in range(first, last):
             list(pool.map(partial(advance, rnd, loops.SEND), range(threads), [threads] * threads))
@@ -85,7 +103,8 @@ class Engine:
 def evaluate(data: Data, models: Array, *, classes: bool) -> tuple[Array, Array]:
     """Return mean loss and accuracy of models, shape (n, dimension); NaN where a model is not finite."""
     loss, correct = np.zeros(len(models)), np.zeros(len(models) if classes else 0)
-    loops.evaluate(data, np.ascontiguousarray(models), loss, correct)
+    given = words(data)
+    loops.evaluate(given.ctypes.data, np.ascontiguousarray(models), loss, correct)
     lost = ~np.isfinite(models).all(axis=1)
     loss[lost] = np.nan
     if classes:
