@@ -157,9 +157,9 @@ def evaluate(data, models, loss, correct):
     units = np.empty(data.hidden + data.outputs)
     count = data.labels.size
     for i in range(models.shape[0]):
-        for row in range(count):
-            loss[i] += written_value(data, models[i], row, units) / count
-            if correct.size and predicted(data, models[i], row, units) == data.labels[row]:
+        for record in range(count):
+            loss[i] += written_value(data, models[i], record, units) / count
+            if correct.size and predicted(data, models[i], record, units) == data.labels[record]:
                 correct[i] += 1.0 / count
 
 
@@ -168,10 +168,10 @@ def first_refused(data, model, longest):
     """Return the first record whose loss or gradient at a model is not finite, or whose gradient is longer; -1 if there is none."""
     data = data_at(data)
     out, units = np.empty(model.size), np.empty(data.hidden + data.outputs)
-    for row in range(data.labels.size):
-        loss = written_value(data, model, row, units)
-        write_gradient(data, model, row, units, out)
+    for record in range(data.labels.size):
+        loss = written_value(data, model, record, units)
+        write_gradient(data, model, record, units, out)
         norm = core.norm(pointer(out), out.size)
         if not (math.isfinite(loss) and math.isfinite(norm) and norm <= longest):
-            return row
+            return record
     return -1

@@ -15,7 +15,7 @@ from hockeystick._checks import Array, choice, count_scalar, pmf, positive_scala
 from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
 from hockeystick.simulate.problem.loss import Loss, answers, check_loss, remade
-from hockeystick.simulate.running.rule import OWN, Data
+from hockeystick.simulate.running.rule import Data
 
 __all__ = ["Problem"]
 
@@ -118,7 +118,7 @@ class Problem(Checked):
             curvature /= bound**2
         self._set(features=features, labels=labels, sizes=tuple(np.diff(offsets).tolist()))
         factors = self._factors(offsets.size - 1)
-        kind = OWN if isinstance(self.loss, Loss) else LOSSES.index(self.loss)
+        kind = self.loss.kind if isinstance(self.loss, Loss) else LOSSES.index(self.loss)
         addresses = self.loss.addresses if isinstance(self.loss, Loss) else (0, 0, 0)
         data = Data(kind, outputs, hidden, curvature, features, labels, norms, offsets, factors, *addresses)
         self._set(data=data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -17,6 +18,7 @@ from hockeystick.simulate.running.rule import BASE, HELPER, MAX_BYTES, MODEL, RE
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
 ROUND_SECONDS = 1e-3  # from which it pays to give the clients of one run to several threads: handing out costs 1e-4
+LONG_SECONDS = 0.1  # a round that takes longer does so by itself; a shorter one may have waited for a processor
 
 
 class Engine:
@@ -86,14 +88,17 @@ class Engine:
         self, data: Data, first: int, last: int, pool: Executor, threads: int, done: Callable[[int], object]
     ) -> None:
         """Run rounds [first, last) in pieces, telling the length of each."""
-        piece, slow = 1, False
+        piece, least, pieces = 1, math.inf, 0  # the least seconds of a round, in pieces that one thread made
         alone = len(self.states) == 1 and threads > 1 and data.offsets.size > 2
+        self._runs(data, first, first, pool, threads)  # so that no piece is timed with compiling, or loading what is compiled
         while first < last and not self.failed.all():
             length = min(piece, last - first)
+            shared = alone and least > ROUND_SECONDS and pieces >= (1 if least > LONG_SECONDS else 3)
             start = time.perf_counter()
-            (self._clients if alone and slow else self._runs)(data, first, first + length, pool, threads)
+            (self._clients if shared else self._runs)(data, first, first + length, pool, threads)
             seconds = time.perf_counter() - start
-            slow = slow or seconds > ROUND_SECONDS * length
+            if not shared:
+                least, pieces = min(least, seconds / length), pieces + 1
             piece = max(1, min(16 * length, int(length * PIECE_SECONDS / max(seconds, 1e-9))))
             first += length
             self.finished = first
