@@ -75,7 +75,7 @@ const GridKernels HOCKEYSTICK_GRID_OF(HOCKEYSTICK_KERNELS) = {
     loop_hidden_rounds,
     {address(simd::record_gradient), address(simd::record_value), address(simd::record_class), address(simd::add_batch),
      address(simd::to_normals), address(simd::add_normals), address(simd::norm), address(simd::copy),
-     address(simd::clear), address(simd::scale), address(simd::add), address(simd::clip),
+     address(simd::clear), address(simd::scale), address(simd::add), address(simd::clip), address(simd::add_clipped),
      address(simd::project), address(simd::step), address(simd::residual), address(simd::keep_within),
      address(simd::all_finite)},
 };

@@ -26,7 +26,7 @@ using HiddenRounds = void (*)(const double* const* read, double* const* written,
 using Address = void (*)();
 inline constexpr const char* simulator_names[] = {
     "record_gradient", "record_value", "record_class", "add_batch", "to_normals", "add_normals",
-    "norm", "copy", "clear", "scale", "add", "clip",
+    "norm", "copy", "clear", "scale", "add", "clip", "add_clipped",
     "project", "step", "residual", "keep_within", "all_finite"};
 
 // Closed forms under the names of their scalar functions, whose arguments are the columns

@@ -28,6 +28,12 @@ inline void add(double factor, const double* __restrict from, double* __restrict
     for (std::int64_t j = 0; j < n; ++j) out[j] += factor * from[j];
 }
 
+// Adds `weight` times a gradient that is multiplied by `factor` and then clipped.
+inline void add_clipped(double factor, double clip_norm, double weight, const double* gradient, double* out, std::int64_t n) {
+    const double kept = clipping(std::fabs(factor) * norm(gradient, n), clip_norm);
+    if (kept > 0.0) add(factor * (weight * kept), gradient, out, n);
+}
+
 // What overflows becomes 0: it is not finite, and stays so in a product.
 inline void clip(double clip_norm, double* out, std::int64_t n) {
     const double kept = clipping(norm(out, n), clip_norm);

@@ -9,12 +9,13 @@ import numpy as np
 
 from hockeystick.simulate.kernels import core, inlined
 from hockeystick.simulate.kernels.core import call_part, data_at, fields, part, pointer, row, rule_at
-from hockeystick.simulate.kernels.user_loss import write_gradient
+from hockeystick.simulate.kernels.user_loss import call_gradient, take, write_gradient
 from hockeystick.simulate.running.rule import (
     LAPLACE,
     LEAST_CLIP_NORM,
     LINEAR_IN_RECORD,
     NOISE,
+    OWN,
     PROTOCOL,
     RECORDS,
     SOFTMAX,
@@ -94,11 +95,6 @@ def draw_batch(data, rule, client, index, seed, work):
     return core.draw(stream, seed, RECORDS, run, client, index, kind, size, rate, population, order, out)
 
 
-def sums_batches(data: Data, rule: UpdateRule) -> bool:
-    """Return whether the gradients of a batch are summed as products of matrices, without any record's."""
-    return rule.protocol_levels == 0 and data.kind in (*LINEAR_IN_RECORD, SOFTMAX)
-
-
 @part
 def add_records(data, rule, work, count, client, _, seed):  # noqa: ARG001 - as all parts
     """Add the clipped gradients of `count` records, weighted as their silo, encoded if there is a protocol."""
@@ -114,6 +110,31 @@ def add_records(data, rule, work, count, client, _, seed):  # noqa: ARG001 - as 
             core.encode_vector(pointer(work.stream), record, size, clip_norm, levels, bits, rate)
         core.add(weight, record, pointer(work.gradients), size)
     return 1
+
+
+@part
+def add_own(data, rule, work, count, client, _, seed):  # noqa: ARG001 - as all parts
+    """Add the clipped gradients of `count` records of a loss of the user's own, from where its function put them."""
+    data, rule, work = data_at(data), rule_at(rule), work_at(work)
+    weight, size, kept = 1.0 / rule.record_divisors[client], work.record.size, 0
+    clip_norm = math.inf if rule.clip_batch else rule.clip_norm
+    for i in work.records[:count]:
+        record = data.offsets[client] + i
+        found = call_gradient(data.gradient, (work.messages[0], data.features[record], data.labels[record]))
+        source = pointer(found)
+        if found.size != size or found.strides[0] != found.itemsize:
+            take(found, work.record)
+            source = pointer(work.record)
+        core.add_clipped(data.factors[client], clip_norm, weight, source, pointer(work.gradients), size)
+        kept += found.size  # which is kept until then
+    return kept
+
+
+def records_part(data: Data, rule: UpdateRule) -> int:
+    """Return the address of what adds a batch record by record, 0 where the core does it as products of matrices."""
+    if rule.protocol_levels == 0 and data.kind in (*LINEAR_IN_RECORD, SOFTMAX):
+        return 0
+    return add_own() if rule.protocol_levels == 0 and data.kind == OWN else add_records()
 
 
 @inlined
@@ -216,7 +237,7 @@ def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int, **progres
     silos, largest = data.offsets.size - 1, int(np.diff(data.offsets).max())
     at, messages, gradients, totals, before = np.empty((5, runs, dimension))
     parts = {
-        "records_part": 0 if sums_batches(data, rule) or rule.clip_rate > 0 else add_records(),
+        "records_part": 0 if rule.clip_rate > 0 else records_part(data, rule),
         "release_part": release() if rule.clip_rate > 0 else 0,
         "point_part": server.accelerated_point() if rule.server == server.ACCELERATED else 0,
         "update_part": server.update_part(rule),

@@ -38,6 +38,7 @@ SIGNATURES = {
     "scale": ("v", "dpi"),
     "add": ("v", "dppi"),
     "clip": ("v", "dpi"),
+    "add_clipped": ("v", "dddppi"),
     "project": ("v", "dpi"),
     "step": ("v", "ddpppi"),
     "residual": ("d", "dpppi"),
@@ -77,7 +78,9 @@ def _external(name: str) -> Any:
 record_gradient, record_value, record_class, add_batch = map(
     _external, ("record_gradient", "record_value", "record_class", "add_batch")
 )
-norm, copy, clear, scale, add, clip = map(_external, ("norm", "copy", "clear", "scale", "add", "clip"))
+norm, copy, clear, scale, add, clip, add_clipped = map(
+    _external, ("norm", "copy", "clear", "scale", "add", "clip", "add_clipped")
+)
 project, step, residual, keep_within, all_finite = map(
     _external, ("project", "step", "residual", "keep_within", "all_finite")
 )

@@ -63,12 +63,17 @@ call_predict = _caller(types.int64, NO_CLASS)
 
 
 @inlined
+def take(found, out):
+    """Copy a gradient; one of another length is NaN."""
+    for j in range(out.size):
+        out[j] = found[j] if found.size == out.size else math.nan
+
+
+@inlined
 def write_gradient(data, w, row, units, out):
     """Write the gradient of a record's loss; `units` has room for hidden units and outputs."""
     if data.kind == OWN:
-        found = call_gradient(data.gradient, (w, data.features[row], data.labels[row]))
-        for j in range(out.size):
-            out[j] = found[j] if found.size == out.size else math.nan
+        take(call_gradient(data.gradient, (w, data.features[row], data.labels[row])), out)
     else:
         core.record_gradient(pointer(data), pointer(w), row, pointer(units), pointer(out))
 

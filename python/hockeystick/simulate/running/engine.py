@@ -59,6 +59,10 @@ class Engine:
         first, last, *part = settings
         loops.advance(*(one.ctypes.data for one in given), self.seed, first, last, *part)
 
+    def prepare(self, data: Data) -> None:
+        """Compile what the rule needs, or load it where that is done."""
+        self._loop(data, self._work(data, 1, 0, 1, np.empty((0, self.states.shape[2]))), 0, 0, loops.WHOLE, 0, 1)
+
     def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
         """Run rounds [first, last); threads share the runs."""
         blocks = min(threads, len(self.states))
@@ -90,7 +94,6 @@ class Engine:
         """Run rounds [first, last) in pieces, telling the length of each."""
         piece, least, pieces = 1, math.inf, 0  # the least seconds of a round, in pieces that one thread made
         alone = len(self.states) == 1 and threads > 1 and data.offsets.size > 2
-        self._runs(data, first, first, pool, threads)  # so that no piece is timed with compiling, or loading what is compiled
         while first < last and not self.failed.all():
             length = min(piece, last - first)
             shared = alone and least > ROUND_SECONDS and pieces >= (1 if least > LONG_SECONDS else 3)
