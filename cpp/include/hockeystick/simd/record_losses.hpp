@@ -14,10 +14,17 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/simd/lanes.hpp>
+
+#if defined(__GNUC__) && !defined(__clang__)  // which unrolls such loops by itself
+#define HOCKEYSTICK_UNROLL _Pragma("GCC unroll 16")
+#else
+#define HOCKEYSTICK_UNROLL
+#endif
 
 namespace hockeystick::simd {
 inline namespace HOCKEYSTICK_ISA {
@@ -62,10 +69,17 @@ inline bool linear_in_record(RecordLoss kind) {
 
 // ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)): halves of registers first.
 inline double sum_of_lanes(const Lanes& terms) {
-    double x[lanes], half[lanes / 2];
+#if defined(__GNUC__)
+    using Two = double __attribute__((vector_size(16)));
+    Two x[lanes / 2];
+    std::memcpy(&x, &terms, sizeof x);
+    const Two pair = (x[0] + x[2]) + (x[1] + x[3]);
+    return pair[0] + pair[1];
+#else
+    double x[lanes];
     store(terms, x);
-    for (std::size_t k = 0; k < lanes / 2; ++k) half[k] = x[k] + x[k + lanes / 2];
-    return (half[0] + half[2]) + (half[1] + half[3]);
+    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+#endif
 }
 
 // 1 in the last `rest` lanes.
@@ -74,21 +88,20 @@ inline void load_mask(std::size_t rest, Lanes& mask) {
     load(zeros_and_ones + rest, mask);
 }
 
-// The inner products of `rows` rows of length n >= 8 with each of `runs` models, which follow one another: a row is read once.
-template <int rows, int runs>
-inline void dots(const double* const* starts, const double* models, std::size_t n, double* out, std::size_t stride) {
-    Lanes sums[runs][rows] = {};
+// The inner products of `rows` rows of length n >= 8 with a model.
+template <std::size_t rows>
+inline void dots(const double* const* starts, const double* model, std::size_t n, double* out) {
+    Lanes sums[rows] = {};
     const std::size_t rest = n % lanes;
     const auto add = [&](std::size_t j, const Lanes* mask) {
-        Lanes model[runs];
-        for (int r = 0; r < runs; ++r) {
-            load(models + static_cast<std::size_t>(r) * n + j, model[r]);
-            if (mask) model[r] = model[r] * *mask;
-        }
-        for (int k = 0; k < rows; ++k) {
+        Lanes part;
+        load(model + j, part);
+        if (mask) part = part * *mask;
+        HOCKEYSTICK_UNROLL
+        for (std::size_t k = 0; k < rows; ++k) {
             Lanes row;
             load(starts[k] + j, row);
-            for (int r = 0; r < runs; ++r) sums[r][k] += row * model[r];
+            sums[k] += row * part;
         }
     };
     for (std::size_t j = 0; j + lanes <= n; j += lanes) add(j, nullptr);
@@ -97,15 +110,15 @@ inline void dots(const double* const* starts, const double* models, std::size_t 
         load_mask(rest, mask);
         add(n - lanes, &mask);
     }
-    for (int r = 0; r < runs; ++r)
-        for (int k = 0; k < rows; ++k) out[static_cast<std::size_t>(r) * stride + k] = sum_of_lanes(sums[r][k]);
+    HOCKEYSTICK_UNROLL
+    for (std::size_t k = 0; k < rows; ++k) out[k] = sum_of_lanes(sums[k]);
 }
 
 // The inner product in the same order; of any length.
 inline double record_dot(const double* a, const double* b, std::size_t n) {
     if (n >= lanes) {
         double out = 0.0;
-        dots<1, 1>(&a, b, n, &out, 0);
+        dots<1>(&a, b, n, &out);
         return out;
     }
     double total = 0.0;
@@ -113,20 +126,22 @@ inline double record_dot(const double* a, const double* b, std::size_t n) {
     return total;
 }
 
-// Adds multiples of `rows` rows of length n >= 8, one after another, to each of `runs` sums.
-template <int rows, int runs>
-inline void add_rows(const double* const* starts, const double* factors, std::size_t stride, std::size_t n, double* outs) {
+// Adds multiples of `rows` rows of length n >= 8: those of even and of odd rows, one after another, and both.
+template <std::size_t rows>
+inline void add_rows(const double* const* starts, const double* __restrict factors, std::size_t n, double* __restrict out) {
     const std::size_t rest = n % lanes;
     const auto add = [&](std::size_t j, const Lanes* mask) {
-        Lanes sums[runs];
-        for (int r = 0; r < runs; ++r) load(outs + static_cast<std::size_t>(r) * n + j, sums[r]);
-        for (int k = 0; k < rows; ++k) {
+        Lanes sums[2] = {}, before;
+        HOCKEYSTICK_UNROLL
+        for (std::size_t k = 0; k < rows; ++k) {
             Lanes row;
             load(starts[k] + j, row);
-            if (mask) row = row * *mask;
-            for (int r = 0; r < runs; ++r) sums[r] += row * factors[static_cast<std::size_t>(r) * stride + k];
+            sums[k % 2] += row * factors[k];
         }
-        for (int r = 0; r < runs; ++r) store(sums[r], outs + static_cast<std::size_t>(r) * n + j);
+        Lanes sum = sums[0] + sums[1];
+        if (mask) sum = sum * *mask;
+        load(out + j, before);
+        store(before + sum, out + j);
     };
     for (std::size_t j = 0; j + lanes <= n; j += lanes) add(j, nullptr);
     if (rest) {
@@ -138,49 +153,46 @@ inline void add_rows(const double* const* starts, const double* factors, std::si
 
 // As many rows at once as have their sums in registers.
 #ifdef __AVX512F__
-inline constexpr int rows_at_once = 8;
+inline constexpr std::size_t rows_at_once = 8;
 #else
-inline constexpr int rows_at_once = 4;
+inline constexpr std::size_t rows_at_once = 4;
 #endif
 
-// Scores of rows [0, count) of a block, and the sums of their multiples.
+// Some rows, in groups; the last group is filled with its last row, whose further scores are written and not
+// used, and whose further factors are 0. Rows that are short, or few, are taken one by one.
 struct RowBlock {
     const Records& data;
     const std::int64_t* rows;
     std::size_t count;
 
-    template <int size, class Body> void each(std::size_t first, const Body& body) const {
-        const double* starts[static_cast<std::size_t>(size)];
-        for (std::size_t k = 0; k < static_cast<std::size_t>(size); ++k) starts[k] = data.features + rows[first + k] * data.width;
-        body(starts, first);
+    // From which row on they are taken one by one.
+    std::size_t grouped() const {
+        const std::size_t size = rows_at_once, left = count % size;
+        return static_cast<std::size_t>(data.width) < lanes ? 0 : left < 3 ? count - left : count;
     }
-    template <int runs> void scores(const double* models, double* out, std::size_t stride) const {
+    const double* row(std::size_t i) const { return data.features + rows[i < count ? i : count - 1] * data.width; }
+
+    void scores(const double* model, double* out) const {
         const auto n = static_cast<std::size_t>(data.width);
-        std::size_t i = 0;
-        if (n >= lanes) {
-            for (; i + rows_at_once <= count; i += rows_at_once)
-                each<rows_at_once>(i, [&](const double* const* starts, std::size_t k) {
-                    dots<rows_at_once, runs>(starts, models, n, out + k, stride);
-                });
+        const std::size_t end = grouped();
+        for (std::size_t i = 0; i < end; i += rows_at_once) {
+            const double* starts[rows_at_once];
+            for (std::size_t k = 0; k < rows_at_once; ++k) starts[k] = row(i + k);
+            dots<rows_at_once>(starts, model, n, out + i);
         }
-        for (; i < count; ++i)
-            for (std::size_t r = 0; r < runs; ++r)
-                out[r * stride + i] = record_dot(data.features + rows[i] * data.width, models + r * n, n);
+        for (std::size_t i = end; i < count; ++i) out[i] = record_dot(row(i), model, n);
     }
-    template <int runs> void add(const double* factors, std::size_t stride, double* outs) const {
+    void add(double* factors, double* out) const {
         const auto n = static_cast<std::size_t>(data.width);
-        std::size_t i = 0;
-        if (n >= lanes) {
-            for (; i + rows_at_once <= count; i += rows_at_once)
-                each<rows_at_once>(i, [&](const double* const* starts, std::size_t k) {
-                    add_rows<rows_at_once, runs>(starts, factors + k, stride, n, outs);
-                });
+        const std::size_t end = grouped();
+        for (std::size_t i = count; i < padded_to_lanes(end); ++i) factors[i] = 0.0;
+        for (std::size_t i = 0; i < end; i += rows_at_once) {
+            const double* starts[rows_at_once];
+            for (std::size_t k = 0; k < rows_at_once; ++k) starts[k] = row(i + k);
+            add_rows<rows_at_once>(starts, factors + i, n, out);
         }
-        for (; i < count; ++i)
-            for (std::size_t r = 0; r < runs; ++r) {
-                const double* const x = data.features + rows[i] * data.width;
-                for (std::size_t j = 0; j < n; ++j) outs[r * n + j] += factors[r * stride + i] * x[j];
-            }
+        for (std::size_t i = end; i < count; ++i)
+            for (std::size_t j = 0; j < n; ++j) out[j] += factors[i] * row(i)[j];
     }
 };
 
@@ -227,90 +239,180 @@ inline double clipping(double norm, double clip_norm) {
     return norm > clip_norm ? clip_norm / norm : 1.0;
 }
 
-// Turns scores into what the records are multiplied by: slopes, clipped and weighted.
-inline void clipped_slopes(const Records& data, const std::int64_t* rows, std::size_t count, double factor, double weight,
-                           double clip_norm, double* scores) {
-    if (data.kind == RecordLoss::logistic) {  // a loop of its own, of which the compiler makes vectors
-        for (std::size_t k = 0; k < count; ++k) scores[k] = sigmoid(scores[k]);
+// Turns the scores of some records in the models of some runs, which lie beside each other, into what the records are multiplied by: slopes,
+// clipped and weighted.
+template <std::size_t width>
+inline void clipped_slopes(const Records& data, const std::int64_t* rows, std::size_t count, std::size_t runs, double factor,
+                           double weight, double clip_norm, double* scores) {
+    if (data.kind == RecordLoss::logistic) {  // loops of their own, of which the compiler makes vectors
+        for (std::size_t k = 0; k < count * width; ++k) scores[k] = sigmoid(scores[k]);
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t k = i * width; k < (i + 1) * width; ++k) scores[k] -= data.labels[rows[i]];
+    } else {
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t k = i * width; k < i * width + runs; ++k)
+                scores[k] = loss_slope(data, scores[k], data.labels[rows[i]]);
     }
-    for (std::size_t k = 0; k < count; ++k) {
-        const double label = data.labels[rows[k]];
-        const double slope = data.kind == RecordLoss::logistic ? scores[k] - label : loss_slope(data, scores[k], label);
-        const double kept = clipping(std::fabs(factor * slope) * data.norms[rows[k]], clip_norm);
-        scores[k] = kept > 0.0 ? factor * slope * (weight * kept) : 0.0;
+    const bool clips = !std::isinf(clip_norm);
+    for (std::size_t i = 0; i < count; ++i) {
+        const double length = std::fabs(factor) * data.norms[rows[i]];
+        for (std::size_t k = i * width; k < (i + 1) * width; ++k) {  // `clipping`, without branches
+            const double norm = std::fabs(scores[k]) * length;
+            const double kept = norm > clip_norm ? clip_norm / norm : 1.0;
+            const bool lost = clips & !(norm <= std::numeric_limits<double>::max());
+            scores[k] = lost ? 0.0 : scores[k] * (factor * weight * kept);
+        }
     }
 }
 
 inline constexpr std::size_t nearest_cache = 2048;  // numbers: half of 32 KiB
 
-template <int runs>
-inline void add_linear_batch(const Records& data, const double* models, std::int64_t client, const std::int64_t* rows,
-                             std::size_t count, double weight, double clip_norm, double* scores, double* outs) {
+inline void add_linear_batch(const Records& data, const double* model, std::int64_t client, const std::int64_t* rows,
+                             std::size_t count, double weight, double clip_norm, double* scores, double* out) {
     const std::size_t fitting = nearest_cache / static_cast<std::size_t>(data.width) / lanes * lanes;
     const std::size_t block = fitting > lanes ? fitting : lanes;
     for (std::size_t first = 0; first < count; first += block) {
-        const std::size_t size = count - first < block ? count - first : block;
-        const RowBlock mine{data, rows + first, size};
-        mine.scores<runs>(models, scores, block);
-        for (std::size_t r = 0; r < runs; ++r)
-            clipped_slopes(data, mine.rows, size, data.factors[client], weight, clip_norm, scores + r * block);
-        mine.add<runs>(scores, block, outs);
+        const RowBlock mine{data, rows + first, count - first < block ? count - first : block};
+        mine.scores(model, scores);
+        clipped_slopes<1>(data, mine.rows, mine.count, 1, data.factors[client], weight, clip_norm, scores);
+        mine.add(scores, out);
     }
 }
 
-// Turns logits into probabilities less the label's indicator, the gradient; returns the loss.
-inline double cross_entropy(double* logits, std::int64_t outputs, std::int64_t label) {
-    double top = logits[0], total = 0.0;
-    for (std::int64_t c = 1; c < outputs; ++c) top = logits[c] > top ? logits[c] : top;
-    const double own = logits[label] - top;
-    for (std::int64_t c = 0; c < outputs; ++c) {
-        logits[c] = numeric::exp_normal(logits[c] - top);
-        total += logits[c];
-    }
-    for (std::int64_t c = 0; c < outputs; ++c) logits[c] /= total;
-    logits[label] -= 1.0;
-    return std::log(total) - own;
-}
+// The same for up to eight runs, lane r of a vector being run r. Each sum has the terms of one run's alone in the same order, so that its
+// neighbours change no bit. The room is for 16 times as many numbers as a model has, and for a block of scores.
+struct RunLanes {
+    const Records& data;
+    double *models, *sums, *scores;  // the models and sums of all runs, number by number
 
-// Eight records at a time; `room` is for eight times the number of classes, record by record, and as many class by class.
-inline void add_softmax_batch(const Records& data, const double* w, std::int64_t client, const std::int64_t* rows,
-                              std::size_t count, double weight, double clip_norm, double* room, double* out) {
-    const std::int64_t outputs = data.outputs;
-    double* const errors = room + lanes * static_cast<std::size_t>(outputs);
-    for (std::size_t first = 0; first < count; first += lanes) {
-        const std::size_t size = count - first < lanes ? count - first : lanes;
-        const RowBlock mine{data, rows + first, size};
-        for (std::int64_t c = 0; c < outputs; ++c)
-            mine.scores<1>(w + c * data.width, errors + static_cast<std::size_t>(c) * lanes, 0);
-        for (std::size_t k = 0; k < size; ++k) {
-            double* const logits = room + k * static_cast<std::size_t>(outputs);
-            double square = 0.0;
-            for (std::int64_t c = 0; c < outputs; ++c) logits[c] = errors[static_cast<std::size_t>(c) * lanes + k];
-            cross_entropy(logits, outputs, static_cast<std::int64_t>(data.labels[mine.rows[k]]));
-            for (std::int64_t c = 0; c < outputs; ++c) square += logits[c] * logits[c];
-            const double factor = data.factors[client];
-            const double kept = clipping(std::fabs(factor) * std::sqrt(square) * data.norms[mine.rows[k]], clip_norm);
-            for (std::int64_t c = 0; c < outputs; ++c)
-                errors[static_cast<std::size_t>(c) * lanes + k] = kept > 0.0 ? logits[c] * (factor * (weight * kept)) : 0.0;
+    static constexpr std::size_t block = 64;
+    static constexpr std::int64_t fewest = 6;  // fewer are quicker one after another
+
+    RunLanes(const Records& records, const double* given, std::size_t runs, double* room)
+        : data(records), models(room), sums(room + lanes * static_cast<std::size_t>(records.width)),
+          scores(sums + lanes * static_cast<std::size_t>(records.width)) {
+        const auto n = static_cast<std::size_t>(data.width);
+        for (std::size_t j = 0; j < n; ++j)
+            for (std::size_t r = 0; r < lanes; ++r) models[j * lanes + r] = r < runs ? given[r * n + j] : 0.0;
+        for (std::size_t j = 0; j < n * lanes; ++j) sums[j] = 0.0;
+    }
+    void add_product(Lanes& sum, double factor, const double* vector) const {
+        Lanes other;
+        load(vector, other);
+        sum += other * factor;
+    }
+    void score(const double* x, double* out) const {  // as `record_dot`
+        const auto n = static_cast<std::size_t>(data.width);
+        Lanes part[lanes] = {};
+        if (n < lanes) {
+            for (std::size_t j = 0; j < n; ++j) add_product(part[0], x[j], models + j * lanes);
+            store(part[0], out);
+            return;
         }
-        for (std::int64_t c = 0; c < outputs; ++c)
-            mine.add<1>(errors + static_cast<std::size_t>(c) * lanes, 0, out + c * data.width);
+        for (std::size_t j = 0; j + lanes <= n; j += lanes) {
+            HOCKEYSTICK_UNROLL
+            for (std::size_t l = 0; l < lanes; ++l) add_product(part[l], x[j + l], models + (j + l) * lanes);
+        }
+        HOCKEYSTICK_UNROLL
+        for (std::size_t l = 0; l < lanes; ++l)
+            if (l >= lanes - n % lanes) add_product(part[l], x[n - lanes + l], models + (n - lanes + l) * lanes);
+        store(((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7])), out);
+    }
+    void add(const RowBlock& mine) const {  // as `RowBlock::add`
+        const double* starts[block];
+        for (std::size_t i = 0; i < mine.count; ++i) starts[i] = mine.row(i);
+        const std::size_t end = mine.grouped();
+        for (std::size_t j = 0; j < static_cast<std::size_t>(data.width); ++j) {
+            Lanes total;
+            load(sums + j * lanes, total);
+            for (std::size_t first = 0; first < end; first += rows_at_once) {
+                const std::size_t last = first + rows_at_once < mine.count ? first + rows_at_once : mine.count;
+                Lanes even = {}, odd = {};
+                std::size_t i = first;
+                for (; i + 2 <= last; i += 2) {
+                    add_product(even, starts[i][j], scores + i * lanes);
+                    add_product(odd, starts[i + 1][j], scores + (i + 1) * lanes);
+                }
+                if (i < last) add_product(even, starts[i][j], scores + i * lanes);
+                total += even + odd;
+            }
+            for (std::size_t i = end; i < mine.count; ++i) add_product(total, starts[i][j], scores + i * lanes);
+            store(total, sums + j * lanes);
+        }
+    }
+};
+
+inline void add_linear_batches(const Records& data, const double* given, std::size_t runs, std::int64_t client,
+                               const std::int64_t* rows, std::size_t count, double weight, double clip_norm, double* room,
+                               double* outs) {
+    const RunLanes all(data, given, runs, room);
+    for (std::size_t first = 0; first < count; first += RunLanes::block) {
+        const RowBlock mine{data, rows + first, count - first < RunLanes::block ? count - first : RunLanes::block};
+        for (std::size_t i = 0; i < mine.count; ++i) all.score(mine.row(i), all.scores + i * lanes);
+        clipped_slopes<lanes>(data, mine.rows, mine.count, runs, data.factors[client], weight, clip_norm, all.scores);
+        all.add(mine);
+    }
+    const auto n = static_cast<std::size_t>(data.width);
+    for (std::size_t r = 0; r < runs; ++r)
+        for (std::size_t j = 0; j < n; ++j) outs[r * n + j] += all.sums[j * lanes + r];
+}
+
+// Turns the logits of eight records, class by class, into probabilities.
+inline void to_probabilities(double* logits, std::size_t outputs) {
+    double top[lanes], totals[lanes] = {};
+    for (std::size_t k = 0; k < lanes; ++k) top[k] = logits[k];
+    for (std::size_t c = 1; c < outputs; ++c)
+        for (std::size_t k = 0; k < lanes; ++k)
+            top[k] = logits[c * lanes + k] > top[k] ? logits[c * lanes + k] : top[k];
+    for (std::size_t c = 0; c < outputs; ++c)
+        for (std::size_t k = 0; k < lanes; ++k) {
+            logits[c * lanes + k] = numeric::exp_normal(logits[c * lanes + k] - top[k]);
+            totals[k] += logits[c * lanes + k];
+        }
+    for (std::size_t c = 0; c < outputs; ++c)
+        for (std::size_t k = 0; k < lanes; ++k) logits[c * lanes + k] /= totals[k];
+}
+
+// Eight records at a time; `errors` has room for as many times the number of classes.
+inline void add_softmax_batch(const Records& data, const double* w, std::int64_t client, const std::int64_t* rows,
+                              std::size_t count, double weight, double clip_norm, double* errors, double* out) {
+    const auto outputs = static_cast<std::size_t>(data.outputs), n = static_cast<std::size_t>(data.width);
+    const double factor = data.factors[client];
+    for (std::size_t c = 0; c < outputs * lanes; ++c) errors[c] = 0.0;
+    for (std::size_t first = 0; first < count; first += lanes) {
+        const RowBlock mine{data, rows + first, count - first < lanes ? count - first : lanes};
+        for (std::size_t c = 0; c < outputs; ++c) mine.scores(w + c * n, errors + c * lanes);
+        to_probabilities(errors, outputs);
+        double kept[lanes];
+        for (std::size_t k = 0; k < mine.count; ++k)
+            errors[static_cast<std::size_t>(data.labels[mine.rows[k]]) * lanes + k] -= 1.0;
+        for (std::size_t k = 0; k < mine.count; ++k) {
+            double square = 0.0;
+            for (std::size_t c = 0; c < outputs; ++c) square += errors[c * lanes + k] * errors[c * lanes + k];
+            kept[k] = clipping(std::fabs(factor) * std::sqrt(square) * data.norms[mine.rows[k]], clip_norm);
+        }
+        for (std::size_t c = 0; c < outputs; ++c) {
+            double* const mine_of_class = errors + c * lanes;
+            for (std::size_t k = 0; k < mine.count; ++k)
+                mine_of_class[k] = kept[k] > 0.0 ? mine_of_class[k] * (factor * (weight * kept[k])) : 0.0;
+            mine.add(mine_of_class, out + c * n);
+        }
     }
 }
 
-// Adds the clipped gradients of the first `count` of a silo's rows, numbered in the silo, at the models of one or two runs, of which
-// two take only losses that are linear in the record. `rows` is then numbered among all. The room is for twice as many numbers
-// as there are rows, and for 16 times the classes.
+// Adds the clipped gradients of the first `count` of a silo's rows, numbered in the silo, at the models of some runs: one, or up to eight
+// where the loss is linear in the record. `rows` is then numbered among all. The room is for 4096 numbers and 16 times a model's.
 inline void add_batch(const Records* data, const double* models, std::int64_t runs, std::int64_t client, std::int64_t* rows,
                       std::int64_t count, double weight, double clip_norm, double* room, double* outs) {
     for (std::int64_t k = 0; k < count; ++k) rows[k] += data->offsets[client];
     const auto size = static_cast<std::size_t>(count);
     if (!linear_in_record(data->kind))
         add_softmax_batch(*data, models, client, rows, size, weight, clip_norm, room, outs);
-    else if (runs == 1)
-        add_linear_batch<1>(*data, models, client, rows, size, weight, clip_norm, room, outs);
+    else if (runs < RunLanes::fewest)
+        for (std::int64_t first = 0; first < runs * data->width; first += data->width)
+            add_linear_batch(*data, models + first, client, rows, size, weight, clip_norm, room, outs + first);
     else
-        add_linear_batch<2>(*data, models, client, rows, size, weight, clip_norm, room, outs);
+        add_linear_batches(*data, models, static_cast<std::size_t>(runs), client, rows, size, weight, clip_norm, room, outs);
 }
 
 // A network with one hidden layer of tanh: weights (hidden, width) and their biases, then weights (outputs, hidden) and
@@ -356,6 +458,20 @@ inline void backward(const Records& data, const double* w, const double* x, cons
         first_bias[j] *= 1.0 - units[j] * units[j];
         for (std::int64_t k = 0; k < width; ++k) out[j * width + k] = first_bias[j] * x[k];
     }
+}
+
+// Turns logits into probabilities less the label's indicator, the gradient; returns the loss.
+inline double cross_entropy(double* logits, std::int64_t outputs, std::int64_t label) {
+    double top = logits[0], total = 0.0;
+    for (std::int64_t c = 1; c < outputs; ++c) top = logits[c] > top ? logits[c] : top;
+    const double own = logits[label] - top;
+    for (std::int64_t c = 0; c < outputs; ++c) {
+        logits[c] = numeric::exp_normal(logits[c] - top);
+        total += logits[c];
+    }
+    for (std::int64_t c = 0; c < outputs; ++c) logits[c] /= total;
+    logits[label] -= 1.0;
+    return std::log(total) - own;
 }
 
 // Writes the gradient of a record's loss; `units` has room for hidden units and outputs.

@@ -32,11 +32,11 @@ from hockeystick.simulate.running.rule import (
 
 CONSTANT, CYCLIC, STAGEWISE, CONTINUOUS = range(4)  # step sizes
 SMALLEST_NORMAL = 2.0**-1022  # of noise, which rounding would change below
-BATCH_ROOM = 4096  # numbers for sums over batches, besides 16 for each class: record_losses.hpp
+BATCH_ROOM = 4096  # numbers for sums over batches, besides 16 models: record_losses.hpp
 
 
 class Work(NamedTuple):
-    """What some runs are, and room for one thread's intermediate results in one or two of them at once; of two, all vectors are rows."""
+    """What some runs are, and room for one thread's intermediate results in one or some of them at once, of which all vectors are rows."""
 
     first_run: int
     states: States
@@ -141,7 +141,7 @@ def records_part(data: Data, rule: UpdateRule) -> int:
 def batch_gradients(data, rule, runs, client, index, seed, work):
     """Write the means of the clipped gradients of batch number `index`, at the models in the messages' place."""
     count = draw_batch(data, rule, client, index, seed, work)
-    core.clear(pointer(work.gradients), work.gradients.size)
+    core.clear(pointer(work.gradients), runs * work.record.size)
     if work.records_part == 0:
         weight, clip_norm = 1.0 / rule.record_divisors[client], math.inf if rule.clip_batch else rule.clip_norm
         models, rows, outs = pointer(work.messages), pointer(work.records), pointer(work.gradients)
@@ -189,7 +189,7 @@ def seal(rule, r, client, rnd, seed, work):
 @inlined
 def write_messages(data, rule, runs, client, rnd, seed, work):
     """Write what a client sends in each run after seeing its model: a noisy gradient or, after local steps, a noisy model."""
-    core.copy(pointer(work.at), pointer(work.messages), work.at.size)
+    core.copy(pointer(work.at), pointer(work.messages), runs * work.record.size)
     more, step = True, 0
     while more and step < max(rule.local_steps, 1):
         batch_gradients(data, rule, runs, client, rnd * max(rule.local_steps, 1) + step, seed, work)
@@ -254,7 +254,7 @@ def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int, **progres
         gradients=gradients,
         totals=totals,
         before=before,
-        batch=np.empty(BATCH_ROOM + 16 * data.outputs),
+        batch=np.empty(BATCH_ROOM + 16 * dimension),
         record=np.empty(dimension),
         units=np.empty(data.hidden + data.outputs),
         noise=np.empty(dimension + 1),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -100,8 +101,10 @@ _KINDS = {
     "Integers": types.Array(types.int64, 1, "C"),
     "Words": types.Array(types.uint64, 1, "C"),
 }
+_DTYPES = {types.float64: np.float64, types.int64: np.int64, types.uint64: np.uint64}
 
 
+@functools.cache
 def _kinds(named: type) -> dict[str, Any]:
     """Return the type of each field, from its annotation."""
     texts = ((name, getattr(kind, "__forward_arg__", kind)) for name, kind in named.__annotations__.items())
@@ -113,12 +116,12 @@ def words(named: Any) -> np.ndarray:
     found: list[int] = []
     for value, kind in zip(named, _kinds(type(named)).values(), strict=True):
         if isinstance(kind, types.Array):
-            if value.ndim != kind.ndim or value.dtype.name != str(kind.dtype) or not value.flags.c_contiguous:
+            if value.ndim != kind.ndim or value.dtype != _DTYPES[kind.dtype] or not value.flags.c_contiguous:
                 msg = f"an array of {type(named).__name__} must be {kind}, not {value.dtype} of shape {value.shape}"
                 raise TypeError(msg)
-            found += [value.__array_interface__["data"][0], *value.shape]
+            found += [value.ctypes.data, *value.shape]
         else:
-            found.append(int(np.float64(value).view(np.int64)) if kind == types.float64 else int(value))
+            found.append(struct.unpack("q", struct.pack("d", value))[0] if kind is types.float64 else int(value))
     return np.array(found, np.int64)
 
 

@@ -1,7 +1,7 @@
-"""Rounds of some runs: one or two at once, or those of one run whose clients several threads share.
+"""Rounds of some runs: one or eight at once, or those of one run whose clients several threads share.
 
-Sums have a fixed order, so that neither threads nor a run beside it change a bit. A run whose model is not finite after a round goes back to the
-iterate before it. Where two runs take the same records, every row is read once for both models.
+Sums have a fixed order, so that neither threads nor runs beside it change a bit. A run whose model is not finite after a round goes back to the
+iterate before it. Where runs take the same records, every row is read once for all models.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from hockeystick.simulate.running.rule import (
     UpdateRule,
 )
 
-# Where sums of 16 products with eight numbers each fit into the processor's registers.
+RUNS_AT_ONCE = 8  # where they take the same records: a vector holds one number of each
+# Where eight sums of eight numbers leave room in the processor's registers.
 FASTER_HERE = bool(llvmlite.binding.get_host_cpu_features().get("avx512f", False))
 WHOLE, SEND, COLLECT = range(3)  # rounds; what some clients send in one; the end of one for which all have sent
 
 
-def can_pair(data: Data, rule: UpdateRule) -> bool:
+def can_group(data: Data, rule: UpdateRule) -> bool:
     """Return whether all runs take the same records, whose gradients are multiples of them, and equally many steps."""
     fixed = [EVERY, CYCLIC]
     return bool(
@@ -97,7 +98,7 @@ def begin(data, rule, work, runs, rnd, seed):
         core.copy(row(work.states[r], MODEL), row(work.at, k), work.record.size)
         if work.point_part != 0:
             call_part(work.point_part, data, rule, work, r, k, rnd, seed)
-    core.clear(pointer(work.totals), work.totals.size)
+    core.clear(pointer(work.totals), runs * work.record.size)
 
 
 @inlined

@@ -67,11 +67,11 @@ class Engine:
         """Run rounds [first, last); threads share the runs."""
         blocks = min(threads, len(self.states))
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
-        paired = loops.FASTER_HERE and len(self.states) > 1 and loops.can_pair(data, self.rule)
+        grouped = loops.FASTER_HERE and len(self.states) > 1 and loops.can_group(data, self.rule)
         none = np.empty((0, self.states.shape[2]))
 
         def advance(a: int, b: int) -> None:
-            work = self._work(data, 2 if paired else 1, a, b, none)
+            work = self._work(data, loops.RUNS_AT_ONCE if grouped else 1, a, b, none)
             self._loop(data, work, first, last, loops.WHOLE, 0, 1)
 
         list(pool.map(advance, edges[:-1], edges[1:]))
