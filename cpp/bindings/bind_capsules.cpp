@@ -45,12 +45,12 @@ template <class Function> std::uintptr_t address(Function* function) {
 py::dict simulator_functions() {
     namespace simd = hs::simd;
     const hs::batch::GridKernels& kernels = hs::batch::grid_kernels(active::chosen_at_import());
-    py::dict functions(
-        py::arg("start_stream") = address(simd::start_stream), py::arg("next_word") = address(simd::next_word),
-        py::arg("unit") = address(simd::unit), py::arg("below") = address(simd::below),
-        py::arg("add_laplace") = address(simd::add_laplace), py::arg("encode") = address(simd::encode),
-        py::arg("encode_vector") = address(simd::encode_vector), py::arg("remaining") = address(simd::remaining),
-        py::arg("draw") = address(simd::draw));
+    py::dict functions(py::arg("start_stream") = address(simd::start_stream),
+                       py::arg("next_word") = address(simd::next_word), py::arg("unit") = address(simd::unit),
+                       py::arg("below") = address(simd::below), py::arg("add_laplace") = address(simd::add_laplace),
+                       py::arg("encode") = address(simd::encode),
+                       py::arg("encode_vector") = address(simd::encode_vector),
+                       py::arg("remaining") = address(simd::remaining), py::arg("draw") = address(simd::draw));
     for (std::size_t i = 0; i < std::size(hs::batch::simulator_names); ++i)
         functions[hs::batch::simulator_names[i]] = address(kernels.simulator[i]);
     return functions;

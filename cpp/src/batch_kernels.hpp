@@ -25,9 +25,9 @@ using HiddenRounds = void (*)(const double* const* read, double* const* written,
 // simd/model_vectors.hpp and simd/random_streams.hpp, in the order of these names.
 using Address = void (*)();
 inline constexpr const char* simulator_names[] = {
-    "record_gradient", "record_value", "record_class", "add_batch", "to_normals", "add_normals",
-    "norm", "copy", "clear", "scale", "add", "clip", "add_clipped",
-    "project", "step", "residual", "keep_within", "all_finite"};
+    "record_gradient", "record_value", "record_class", "add_batch", "to_normals",  "add_normals", "norm", "copy",
+    "clear",           "scale",        "add",          "clip",      "add_clipped", "project",     "step", "residual",
+    "keep_within",     "all_finite"};
 
 // Closed forms under the names of their scalar functions, whose arguments are the columns
 // (convex_image_diameter and nonconvex_image_diameter are aggregator_image_diameter<true> and <false>).

@@ -10,9 +10,7 @@
 namespace hockeystick::simd {
 inline namespace HOCKEYSTICK_ISA {
 
-inline double norm(const double* x, std::int64_t n) {
-    return std::sqrt(record_dot(x, x, static_cast<std::size_t>(n)));
-}
+inline double norm(const double* x, std::int64_t n) { return std::sqrt(record_dot(x, x, static_cast<std::size_t>(n))); }
 
 inline void copy(const double* from, double* to, std::int64_t n) {
     std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof *to);
@@ -29,7 +27,8 @@ inline void add(double factor, const double* __restrict from, double* __restrict
 }
 
 // Adds `weight` times a gradient that is multiplied by `factor` and then clipped.
-inline void add_clipped(double factor, double clip_norm, double weight, const double* gradient, double* out, std::int64_t n) {
+inline void add_clipped(double factor, double clip_norm, double weight, const double* gradient, double* out,
+                        std::int64_t n) {
     const double kept = clipping(std::fabs(factor) * norm(gradient, n), clip_norm);
     if (kept > 0.0) add(factor * (weight * kept), gradient, out, n);
 }

@@ -162,7 +162,8 @@ inline void swap_places(std::int64_t* order, std::int64_t i, std::int64_t j) {
 }
 
 // Swaps the first `size` places of the identity as Fisher and Yates do, and undoes it: a draw must not depend on earlier ones.
-inline std::int64_t draw_fixed_size(Stream* s, std::int64_t size, std::int64_t population, std::int64_t* order, std::int64_t* out) {
+inline std::int64_t draw_fixed_size(Stream* s, std::int64_t size, std::int64_t population, std::int64_t* order,
+                                    std::int64_t* out) {
     for (std::int64_t i = 0; i < size; ++i) {
         out[i] = i + below(s, population - i);  // for the way back
         swap_places(order, i, out[i]);

@@ -25,6 +25,11 @@
 #else
 #define HOCKEYSTICK_UNROLL
 #endif
+#if defined(__GNUC__)  // compiled once, and not in each caller: a call costs nothing beside a block of rows
+#define HOCKEYSTICK_APART __attribute__((noinline))
+#else
+#define HOCKEYSTICK_APART
+#endif
 
 namespace hockeystick::simd {
 inline namespace HOCKEYSTICK_ISA {
@@ -63,9 +68,7 @@ struct Records {
     ScoreFunction value, slope;
 };
 
-inline bool linear_in_record(RecordLoss kind) {
-    return kind <= RecordLoss::logistic || kind >= RecordLoss::hinge;
-}
+inline bool linear_in_record(RecordLoss kind) { return kind <= RecordLoss::logistic || kind >= RecordLoss::hinge; }
 
 // ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)): halves of registers first.
 inline double sum_of_lanes(const Lanes& terms) {
@@ -115,7 +118,7 @@ inline void dots(const double* const* starts, const double* model, std::size_t n
 }
 
 // The inner product in the same order; of any length.
-inline double record_dot(const double* a, const double* b, std::size_t n) {
+HOCKEYSTICK_APART inline double record_dot(const double* a, const double* b, std::size_t n) {
     if (n >= lanes) {
         double out = 0.0;
         dots<1>(&a, b, n, &out);
@@ -128,7 +131,8 @@ inline double record_dot(const double* a, const double* b, std::size_t n) {
 
 // Adds multiples of `rows` rows of length n >= 8: those of even and of odd rows, one after another, and both.
 template <std::size_t rows>
-inline void add_rows(const double* const* starts, const double* __restrict factors, std::size_t n, double* __restrict out) {
+inline void add_rows(const double* const* starts, const double* __restrict factors, std::size_t n,
+                     double* __restrict out) {
     const std::size_t rest = n % lanes;
     const auto add = [&](std::size_t j, const Lanes* mask) {
         Lanes sums[2] = {}, before;
@@ -172,7 +176,7 @@ struct RowBlock {
     }
     const double* row(std::size_t i) const { return data.features + rows[i < count ? i : count - 1] * data.width; }
 
-    void scores(const double* model, double* out) const {
+    HOCKEYSTICK_APART void scores(const double* model, double* out) const {
         const auto n = static_cast<std::size_t>(data.width);
         const std::size_t end = grouped();
         for (std::size_t i = 0; i < end; i += rows_at_once) {
@@ -182,7 +186,7 @@ struct RowBlock {
         }
         for (std::size_t i = end; i < count; ++i) out[i] = record_dot(row(i), model, n);
     }
-    void add(double* factors, double* out) const {
+    HOCKEYSTICK_APART void add(double* factors, double* out) const {
         const auto n = static_cast<std::size_t>(data.width);
         const std::size_t end = grouped();
         for (std::size_t i = count; i < padded_to_lanes(end); ++i) factors[i] = 0.0;
@@ -211,24 +215,35 @@ inline double sigmoid(double score) {
 inline double loss_slope(const Records& data, double score, double label) {
     const double sign = 2.0 * label - 1.0;
     switch (data.kind) {
-        case RecordLoss::linear: return 1.0;
-        case RecordLoss::logistic: return sigmoid(score) - label;
-        case RecordLoss::hinge: return -sign * std::fmin(std::fmax(data.curvature * (1.0 - sign * score), 0.0), 1.0);
-        case RecordLoss::absolute: return std::fmin(std::fmax(data.curvature * (score - label), -1.0), 1.0);
-        case RecordLoss::of_score: return called(data.slope, score, label);
-        default: return score - label;
+    case RecordLoss::linear:
+        return 1.0;
+    case RecordLoss::logistic:
+        return sigmoid(score) - label;
+    case RecordLoss::hinge:
+        return -sign * std::fmin(std::fmax(data.curvature * (1.0 - sign * score), 0.0), 1.0);
+    case RecordLoss::absolute:
+        return std::fmin(std::fmax(data.curvature * (score - label), -1.0), 1.0);
+    case RecordLoss::of_score:
+        return called(data.slope, score, label);
+    default:
+        return score - label;
     }
 }
 
 inline double score_loss(const Records& data, double score, double label) {
     switch (data.kind) {
-        case RecordLoss::linear: return score;
-        case RecordLoss::logistic:
-            return std::fmax(score, 0.0) + std::log1p(std::exp(-std::fabs(score))) - label * score;
-        case RecordLoss::hinge: return std::fmax(1.0 - (2.0 * label - 1.0) * score, 0.0);
-        case RecordLoss::absolute: return std::fabs(score - label);
-        case RecordLoss::of_score: return called(data.value, score, label);
-        default: return 0.5 * (score - label) * (score - label);
+    case RecordLoss::linear:
+        return score;
+    case RecordLoss::logistic:
+        return std::fmax(score, 0.0) + std::log1p(std::exp(-std::fabs(score))) - label * score;
+    case RecordLoss::hinge:
+        return std::fmax(1.0 - (2.0 * label - 1.0) * score, 0.0);
+    case RecordLoss::absolute:
+        return std::fabs(score - label);
+    case RecordLoss::of_score:
+        return called(data.value, score, label);
+    default:
+        return 0.5 * (score - label) * (score - label);
     }
 }
 
@@ -242,8 +257,9 @@ inline double clipping(double norm, double clip_norm) {
 // Turns the scores of some records in the models of some runs, which lie beside each other, into what the records are multiplied by: slopes,
 // clipped and weighted.
 template <std::size_t width>
-inline void clipped_slopes(const Records& data, const std::int64_t* rows, std::size_t count, std::size_t runs, double factor,
-                           double weight, double clip_norm, double* scores) {
+HOCKEYSTICK_APART inline void clipped_slopes(const Records& data, const std::int64_t* rows, std::size_t count,
+                                             std::size_t runs, double factor, double weight, double clip_norm,
+                                             double* scores) {
     if (data.kind == RecordLoss::logistic) {  // loops of their own, of which the compiler makes vectors
         for (std::size_t k = 0; k < count * width; ++k) scores[k] = sigmoid(scores[k]);
         for (std::size_t i = 0; i < count; ++i)
@@ -296,55 +312,59 @@ struct RunLanes {
             for (std::size_t r = 0; r < lanes; ++r) models[j * lanes + r] = r < runs ? given[r * n + j] : 0.0;
         for (std::size_t j = 0; j < n * lanes; ++j) sums[j] = 0.0;
     }
-    void add_product(Lanes& sum, double factor, const double* vector) const {
-        Lanes other;
-        load(vector, other);
-        sum += other * factor;
-    }
     void score(const double* x, double* out) const {  // as `record_dot`
         const auto n = static_cast<std::size_t>(data.width);
         Lanes part[lanes] = {};
-        if (n < lanes) {
-            for (std::size_t j = 0; j < n; ++j) add_product(part[0], x[j], models + j * lanes);
-            store(part[0], out);
-            return;
-        }
+        const auto add_term = [&](std::size_t l, std::size_t j) {
+            Lanes model;
+            load(models + j * lanes, model);
+            part[l] += model * x[j];
+        };
+        for (std::size_t j = 0; n < lanes && j < n; ++j) add_term(0, j);
         for (std::size_t j = 0; j + lanes <= n; j += lanes) {
             HOCKEYSTICK_UNROLL
-            for (std::size_t l = 0; l < lanes; ++l) add_product(part[l], x[j + l], models + (j + l) * lanes);
+            for (std::size_t l = 0; l < lanes; ++l) add_term(l, j + l);
         }
         HOCKEYSTICK_UNROLL
         for (std::size_t l = 0; l < lanes; ++l)
-            if (l >= lanes - n % lanes) add_product(part[l], x[n - lanes + l], models + (n - lanes + l) * lanes);
+            if (n >= lanes && l >= lanes - n % lanes) add_term(l, n - lanes + l);
         store(((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7])), out);
     }
-    void add(const RowBlock& mine) const {  // as `RowBlock::add`
+    // Adds some numbers of all rows to the sums, each as `RowBlock::add` does.
+    template <std::size_t columns> void add(const RowBlock& mine, const double* const* x, std::size_t j) const {
+        Lanes total[columns];
+        const auto add_row = [&](std::size_t i, Lanes* sum) {
+            Lanes factor;
+            load(scores + i * lanes, factor);
+            HOCKEYSTICK_UNROLL
+            for (std::size_t k = 0; k < columns; ++k) sum[k] += factor * x[i][j + k];
+        };
+        for (std::size_t k = 0; k < columns; ++k) load(sums + (j + k) * lanes, total[k]);
+        const std::size_t end = mine.grouped();
+        for (std::size_t first = 0; first < end; first += rows_at_once) {
+            const std::size_t last = first + rows_at_once < mine.count ? first + rows_at_once : mine.count;
+            Lanes even[columns] = {}, odd[columns] = {};
+            std::size_t i = first;
+            for (; i + 2 <= last; i += 2) add_row(i, even), add_row(i + 1, odd);
+            if (i < last) add_row(i, even);
+            for (std::size_t k = 0; k < columns; ++k) total[k] += even[k] + odd[k];
+        }
+        for (std::size_t i = end; i < mine.count; ++i) add_row(i, total);
+        for (std::size_t k = 0; k < columns; ++k) store(total[k], sums + (j + k) * lanes);
+    }
+    void add(const RowBlock& mine) const {
+        const auto n = static_cast<std::size_t>(data.width);
         const double* starts[block];
         for (std::size_t i = 0; i < mine.count; ++i) starts[i] = mine.row(i);
-        const std::size_t end = mine.grouped();
-        for (std::size_t j = 0; j < static_cast<std::size_t>(data.width); ++j) {
-            Lanes total;
-            load(sums + j * lanes, total);
-            for (std::size_t first = 0; first < end; first += rows_at_once) {
-                const std::size_t last = first + rows_at_once < mine.count ? first + rows_at_once : mine.count;
-                Lanes even = {}, odd = {};
-                std::size_t i = first;
-                for (; i + 2 <= last; i += 2) {
-                    add_product(even, starts[i][j], scores + i * lanes);
-                    add_product(odd, starts[i + 1][j], scores + (i + 1) * lanes);
-                }
-                if (i < last) add_product(even, starts[i][j], scores + i * lanes);
-                total += even + odd;
-            }
-            for (std::size_t i = end; i < mine.count; ++i) add_product(total, starts[i][j], scores + i * lanes);
-            store(total, sums + j * lanes);
-        }
+        std::size_t j = 0;
+        for (; j + 4 <= n; j += 4) add<4>(mine, starts, j);
+        for (; j < n; ++j) add<1>(mine, starts, j);
     }
 };
 
 inline void add_linear_batches(const Records& data, const double* given, std::size_t runs, std::int64_t client,
-                               const std::int64_t* rows, std::size_t count, double weight, double clip_norm, double* room,
-                               double* outs) {
+                               const std::int64_t* rows, std::size_t count, double weight, double clip_norm,
+                               double* room, double* outs) {
     const RunLanes all(data, given, runs, room);
     for (std::size_t first = 0; first < count; first += RunLanes::block) {
         const RowBlock mine{data, rows + first, count - first < RunLanes::block ? count - first : RunLanes::block};
@@ -402,8 +422,9 @@ inline void add_softmax_batch(const Records& data, const double* w, std::int64_t
 
 // Adds the clipped gradients of the first `count` of a silo's rows, numbered in the silo, at the models of some runs: one, or up to eight
 // where the loss is linear in the record. `rows` is then numbered among all. The room is for 4096 numbers and 16 times a model's.
-inline void add_batch(const Records* data, const double* models, std::int64_t runs, std::int64_t client, std::int64_t* rows,
-                      std::int64_t count, double weight, double clip_norm, double* room, double* outs) {
+inline void add_batch(const Records* data, const double* models, std::int64_t runs, std::int64_t client,
+                      std::int64_t* rows, std::int64_t count, double weight, double clip_norm, double* room,
+                      double* outs) {
     for (std::int64_t k = 0; k < count; ++k) rows[k] += data->offsets[client];
     const auto size = static_cast<std::size_t>(count);
     if (!linear_in_record(data->kind))
@@ -412,7 +433,8 @@ inline void add_batch(const Records* data, const double* models, std::int64_t ru
         for (std::int64_t first = 0; first < runs * data->width; first += data->width)
             add_linear_batch(*data, models + first, client, rows, size, weight, clip_norm, room, outs + first);
     else
-        add_linear_batches(*data, models, static_cast<std::size_t>(runs), client, rows, size, weight, clip_norm, room, outs);
+        add_linear_batches(*data, models, static_cast<std::size_t>(runs), client, rows, size, weight, clip_norm, room,
+                           outs);
 }
 
 // A network with one hidden layer of tanh: weights (hidden, width) and their biases, then weights (outputs, hidden) and
