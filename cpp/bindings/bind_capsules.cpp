@@ -3,6 +3,7 @@
 // dictionary that Cython's cimport, SciPy's LowLevelCallable.from_cython and numba's
 // get_cython_function_address look into. Neither of them needs the GIL.
 #include <hockeystick/divergence/hockey_stick_inverse.hpp>
+#include <hockeystick/simd/random_streams.hpp>
 
 #include "active_kernels.hpp"
 #include "bind.hpp"
@@ -36,6 +37,25 @@ template <hs::batch::Binary hs::batch::Kernels::* kernel> py::capsule binary_bat
     return py::capsule(reinterpret_cast<void*>(function), "void (double const *, double const *, double *, size_t)");
 }
 
+template <class Function> std::uintptr_t address(Function* function) {
+    return reinterpret_cast<std::uintptr_t>(function);
+}
+
+// Addresses of what the simulator's compiled Python calls: its inner loops, and what is drawn from streams word by word.
+py::dict simulator_functions() {
+    namespace simd = hs::simd;
+    const hs::batch::GridKernels& kernels = hs::batch::grid_kernels(active::chosen_at_import());
+    py::dict functions(py::arg("start_stream") = address(simd::start_stream),
+                       py::arg("next_word") = address(simd::next_word), py::arg("unit") = address(simd::unit),
+                       py::arg("below") = address(simd::below), py::arg("add_laplace") = address(simd::add_laplace),
+                       py::arg("encode") = address(simd::encode),
+                       py::arg("encode_vector") = address(simd::encode_vector),
+                       py::arg("remaining") = address(simd::remaining), py::arg("draw") = address(simd::draw));
+    for (std::size_t i = 0; i < std::size(hs::batch::simulator_names); ++i)
+        functions[hs::batch::simulator_names[i]] = address(kernels.simulator[i]);
+    return functions;
+}
+
 }  // namespace
 
 void bind_capsules(door::Module& m) {
@@ -52,4 +72,5 @@ void bind_capsules(door::Module& m) {
         py::arg("theta_batch") = binary_batch<&Kernels::theta>(),
         py::arg("log_theta_batch") = binary_batch<&Kernels::log_theta>(),
         py::arg("laplace_theta_batch") = binary_batch<&Kernels::laplace_theta>());
+    m.def("simulator_functions", simulator_functions);
 }

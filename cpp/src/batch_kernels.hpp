@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 
 #include <hockeystick/simd/kernel_table.hpp>
@@ -19,6 +20,14 @@ inline constexpr std::size_t block_rows = 1024;  // a few such columns stay in t
 // run_hidden_rounds of simd/hidden_rounds.hpp: the members of HiddenRoundLanes in their order, read
 // and written.
 using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
+
+// What the simulator's compiled Python calls by address, of many signatures: loops of simd/record_losses.hpp,
+// simd/model_vectors.hpp and simd/random_streams.hpp, in the order of these names.
+using Address = void (*)();
+inline constexpr const char* simulator_names[] = {
+    "record_gradient", "record_value", "record_class", "add_batch", "to_normals",  "add_normals", "norm", "copy",
+    "clear",           "scale",        "add",          "clip",      "add_clipped", "project",     "step", "residual",
+    "keep_within",     "all_finite"};
 
 // Closed forms under the names of their scalar functions, whose arguments are the columns
 // (convex_image_diameter and nonconvex_image_diameter are aggregator_image_diameter<true> and <false>).
@@ -48,6 +57,7 @@ struct GridKernels {
     Binary theta_inverse, gaussian_epsilon;
     ClosedForms closed;
     HiddenRounds hidden_rounds;
+    Address simulator[std::size(simulator_names)];
 };
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;

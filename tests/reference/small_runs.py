@@ -59,3 +59,10 @@ def step_divisors(schedule: str, rounds: int, local_steps: int) -> np.ndarray:
 def run(algorithm: simulate.Algorithm, problem: simulate.Problem = SILOS, **arguments: Any) -> simulate.Result:
     """Run on one thread, by default 6 rounds."""
     return simulate.run(algorithm, problem, **({"rounds": 6, "seed": 7, "num_threads": 1} | arguments))
+
+
+def core(name: str, *given: Any) -> Any:
+    """Call a function of the core that the simulator's loops call."""
+    from hockeystick.simulate.kernels.core import function  # noqa: PLC0415 - it needs numba
+
+    return function(name)(*(one.ctypes if isinstance(one, np.ndarray) else one for one in given))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from small_runs import step_divisors
+from small_runs import core, step_divisors
 
 pytest.importorskip("numba")
 
 from hockeystick import simulate
-from hockeystick.simulate.kernels import clients, streams
+from hockeystick.simulate.running.rule import PROTOCOL, STREAM_WORDS
 
 FREE: dict[str, Any] = {"clip_norm": math.inf, "noise_std": 0.0}
 
@@ -85,9 +85,9 @@ def test_who_holds_what_changes_nothing(whole):
 
 def test_scalar_protocol_by_hand():
     """Without noise bits, 0 and 1 on two levels of [0, 1] are sent as they are: their sum is 1."""
-    words = np.zeros(streams.STATE_WORDS, np.uint64)
-    streams.start(words, np.uint64(1), streams.PROTOCOL, 0, 0, 0, 0)
-    assert sum(clients.encode(words, x, 1.0, 2, 0, 0.25) for x in (0.0, 1.0)) == 1.0
+    words = np.zeros(STREAM_WORDS, np.uint64)
+    core("start_stream", words, 1, PROTOCOL, 0, 0, 0, 0)
+    assert sum(core("encode", words, x, 1.0, 2, 0, 0.25) for x in (0.0, 1.0)) == 1.0
 
 
 def test_vector_protocol_is_unbiased():

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from small_runs import EVERYONE, gradient, run
+from small_runs import EVERYONE, core, gradient, run
 
 pytest.importorskip("numba")
 
 from hockeystick import isrl, simulate
-from hockeystick.simulate.kernels import kernel, losses
-from hockeystick.simulate.kernels.losses import exponential
+from hockeystick.simulate.kernels.core import words
 from hockeystick.simulate.problem.problem import row_norms
-from hockeystick.simulate.running.rule import Data
 
 PROBLEMS = {
     "linear": {},
@@ -53,12 +51,12 @@ def test_gradients(loss):
     """Losses are a textbook's, and gradients their central differences."""
     rng = np.random.default_rng(3)
     problem = simulate.Problem(loss, rng.normal(size=(3, 5)), **PROBLEMS[loss])
-    data: Data = problem.data
-    units, found = np.empty(data.hidden + data.outputs), np.empty(problem.dimension)
+    data = words(problem.data)
+    units, found = np.empty(problem.data.hidden + problem.data.outputs), np.empty(problem.dimension)
     w = rng.normal(size=problem.dimension)
     for row in range(3):
-        losses.gradient(data, w, row, units, found)
-        assert losses.value(data, w, row, units) == pytest.approx(numpy_loss(problem, w, row), rel=1e-12)
+        core("record_gradient", data, w, row, units, found)
+        assert core("record_value", data, w, row, units) == pytest.approx(numpy_loss(problem, w, row), rel=1e-12)
         for j, step in enumerate(1e-5 * np.eye(w.size)):
             slope = (numpy_loss(problem, w + step, row) - numpy_loss(problem, w - step, row)) / 2e-5
             assert found[j] == pytest.approx(slope, rel=1e-6, abs=1e-8)
@@ -68,11 +66,11 @@ def test_large_scores_do_not_overflow():
     """Logistic and softmax losses are finite where exponentials are not."""
     for loss in ("logistic", "softmax"):
         problem = simulate.Problem(loss, [[1.0], [1.0]], [0, 1])
-        data, w = problem.data, np.full(problem.dimension, 2000.0)
+        data, w = words(problem.data), np.full(problem.dimension, 2000.0)
         w[1:] = -2000.0
-        out, units = np.empty(w.size), np.empty(data.outputs)
-        values = [losses.value(data, w, row, units) for row in (0, 1)]
-        losses.gradient(data, w, 0, units, out)
+        out, units = np.empty(w.size), np.empty(problem.data.outputs)
+        values = [core("record_value", data, w, row, units) for row in (0, 1)]
+        core("record_gradient", data, w, 0, units, out)
         assert np.isfinite(out).all()
         assert np.isfinite(values).all()
         assert max(values) == pytest.approx(2000.0 if loss == "logistic" else 4000.0)
@@ -136,25 +134,21 @@ def test_batches_are_numpys(loss, classes, features):
     np.testing.assert_allclose(result.models[-1, 0], w, rtol=1e-12, atol=1e-13)
 
 
-@kernel
-def exponentials(x, out):
-    """Take them in a loop, as the slopes do."""
-    for i in range(x.size):
-        out[i] = exponential(x[i])
-
-
-def test_exponential():
-    """It agrees with exp of long doubles to two units in the last place; NaN stays, and ends of the range are neither 0 nor infinite."""
-    x = np.concatenate([np.linspace(-708, 709, 100_001), np.random.default_rng(1).normal(size=100_000)])
-    out = np.empty_like(x)
-    exponentials(x, out)
-    exact = np.exp(x.astype(np.longdouble))
-    assert float(np.max(np.abs(out - exact) / exact)) < 2 * 2**-52
-    ends = np.empty(3)
-    exponentials(np.array([math.nan, -math.inf, math.inf]), ends)
-    assert np.isnan(ends[0])
-    assert 0 < ends[1] < 1e-307
-    assert 1e307 < ends[2] < math.inf
+def test_slopes_of_logistic_losses():
+    """The slope at label 0 is the logistic function of long doubles to four units in the last place; NaN stays, and none is infinite."""
+    x = np.concatenate([np.linspace(-699, 709, 20_001), np.random.default_rng(1).normal(size=20_000)])
+    scores = simulate.Problem("logistic", x[:, np.newaxis], np.zeros(x.size), num_classes=None)
+    data, out, units = words(scores.data), np.empty(1), np.empty(1)
+    found = np.array([core("record_gradient", data, np.ones(1), row, units, out) or out[0] for row in range(x.size)])
+    exact = 1 / (1 + np.exp(-x.astype(np.longdouble))) * x
+    assert float(np.max(np.abs(found - exact) / np.abs(exact))) < 4 * 2**-52
+    rows = simulate.Problem("logistic", [[1.0]], [0])
+    given = words(rows.data)
+    core("record_gradient", given, np.array([math.nan]), 0, units, out)
+    assert np.isnan(out[0])
+    for end, least, most in ((-math.inf, 0.0, 1e-300), (math.inf, 1.0, 1.0)):
+        core("record_gradient", given, np.array([end]), 0, units, out)
+        assert least <= out[0] <= most
 
 
 def test_norms_of_records_do_not_underflow():

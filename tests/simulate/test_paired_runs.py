@@ -19,13 +19,13 @@ FITTING: dict[str, simulate.Algorithm] = {
     "proximal": simulate.NoisyFedProx(local_steps=3, noise_std=0.1, prox=0.5, **COMMON),
     "some clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.Cyclic(3), **COMMON),
     "some records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(5), **COMMON),
+    "few records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(3), **COMMON),
     "accelerated": simulate.AcceleratedMinibatchSGD(scale=2.0, clip_norm=1.0, noise_std=0.7, records=EVERY),
 }
 OTHERS: dict[str, simulate.Algorithm] = {
     "drawn clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.FixedSize(3), **COMMON),
     "drawn records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Poisson(0.5), **COMMON),
     "shuffled records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Shuffled(5), **COMMON),
-    "few records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(3), **COMMON),
     "dropouts": simulate.NoisyFedAvg(local_steps=3, noise_std=0.1, dropout=0.5, **COMMON),
     "solved": simulate.NoisyFedProx(local_steps=3, noise_std=0.1, prox=0.5, tolerance=0.1, **COMMON),
 }
@@ -33,7 +33,7 @@ OTHERS: dict[str, simulate.Algorithm] = {
 
 @pytest.fixture(autouse=True)
 def _pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take two runs at once on any processor."""
+    """Take runs together on any processor."""
     monkeypatch.setattr(loops, "FASTER_HERE", True)
 
 
@@ -56,17 +56,18 @@ def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, st
 
 @pytest.mark.parametrize("name", FITTING)
 def test_bits_of_runs_alone(name: str) -> None:
-    """Five runs, two pairs and one left over, are five runs alone."""
+    """Seventeen runs, two groups of eight and one left over, are seventeen runs alone; so are those of a group that is nearly full."""
     algorithm = FITTING[name]
-    assert loops.can_pair(SILOS.data, algorithm._rule(SILOS, 5))
-    starts = np.random.default_rng(1).normal(size=(5, SILOS.dimension))
+    assert loops.can_group(SILOS.data, algorithm._rule(SILOS, 5))
+    starts = np.random.default_rng(1).normal(size=(17, SILOS.dimension))
     assert_as_alone(algorithm, SILOS, starts)
+    assert_as_alone(algorithm, SILOS, starts[:7])
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_others_run_alone(name: str) -> None:
-    """What random numbers decide, or each run by itself, is not shared; nor are batches too small for it to pay."""
-    assert not loops.can_pair(SILOS.data, OTHERS[name]._rule(SILOS, 5))
+    """What random numbers decide, or each run by itself, is not shared."""
+    assert not loops.can_group(SILOS.data, OTHERS[name]._rule(SILOS, 5))
 
 
 def test_one_of_two_fails() -> None:
@@ -74,7 +75,7 @@ def test_one_of_two_fails() -> None:
     algorithm = simulate.NoisyMinibatchSGD(
         learning_rate=1e20, clip_norm=np.inf, noise_std=0.1, records=simulate.EveryRound()
     )
-    assert loops.can_pair(SQUARES.data, algorithm._rule(SQUARES, 5))
+    assert loops.can_group(SQUARES.data, algorithm._rule(SQUARES, 5))
     starts = np.ones((6, SQUARES.dimension))
     starts[[1, 2]] = 1e250
     starts[[4, 5]] = [[1e230], [1e270]]

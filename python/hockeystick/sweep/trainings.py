@@ -273,7 +273,7 @@ def adjacent(problem: Problem) -> Problem:
 def check(plan: Plan) -> None:
     """Refuse a plan with a training that cannot run: a setting is missing, unused or outside its domain, or memory does not suffice."""
     outputs = [output for output in plan.outputs if output.function.name in TRAININGS]
-    import hockeystick.simulate.running.engine  # noqa: F401, PLC0415 - numba is missed before anything is written
+    from hockeystick.simulate.running.engine import Engine  # noqa: PLC0415 - numba is missed before anything is written
 
     used, given, seen = {*OF_EPSILON}, set[str](), set[Any]()
     for cell, arguments in _cells(plan, outputs):
@@ -282,11 +282,14 @@ def check(plan: Plan) -> None:
             continue
         seen.add(key)
         try:
-            used |= training(arguments).used
+            told = training(arguments)
         except (ValueError, TypeError) as error:
             message = f"{plan.named(cell)}: {error}"
             raise PlanError(message) from error
+        used |= told.used
         given |= {*arguments}
+        # Compiled here, once, for all workers that begin together.
+        Engine(told.algorithm._rule(told.problem, 1), 0, 0, told.problem.initial(), 1).prepare(told.problem.data)
     for name in sorted(given):
         require(name in used, f"{name} must be left out: no algorithm and no data of this plan have it")
 

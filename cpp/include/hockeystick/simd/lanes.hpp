@@ -69,6 +69,11 @@ inline Lanes operator*(const Lanes& a, const Lanes& b) {
     for (std::size_t k = 0; k < Lanes::registers; ++k) c.part[k] = a.part[k] * b.part[k];
     return c;
 }
+inline Lanes operator*(const Lanes& a, double b) {
+    Lanes c;
+    for (std::size_t k = 0; k < Lanes::registers; ++k) c.part[k] = a.part[k] * b;
+    return c;
+}
 inline Lanes& operator+=(Lanes& a, const Lanes& b) { return a = a + b; }
 
 inline void load(const double* from, Lanes& to) {

@@ -6,71 +6,65 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick._checks import Array
-from hockeystick.simulate.kernels import inlined, kernel, losses, spliced, streams
-from hockeystick.simulate.kernels.intrinsics import LANES
-from hockeystick.simulate.running.rule import LAPLACE, LEAST_CLIP_NORM, Data, UpdateRule
+from hockeystick.simulate.kernels import core, inlined
+from hockeystick.simulate.kernels.core import call_part, data_at, fields, part, pointer, row, rule_at
+from hockeystick.simulate.kernels.user_loss import call_gradient, take, write_gradient
+from hockeystick.simulate.running.rule import (
+    LAPLACE,
+    LEAST_CLIP_NORM,
+    LINEAR_IN_RECORD,
+    NOISE,
+    OWN,
+    PROTOCOL,
+    RECORDS,
+    SOFTMAX,
+    STEP_NOISE,
+    STREAM_WORDS,
+    Data,
+    Integers,
+    Matrix,
+    States,
+    UpdateRule,
+    Vector,
+    Words,
+)
 
 CONSTANT, CYCLIC, STAGEWISE, CONTINUOUS = range(4)  # step sizes
 SMALLEST_NORMAL = 2.0**-1022  # of noise, which rounding would change below
+BATCH_ROOM = 4096  # numbers for sums over batches, besides 16 models: record_losses.hpp
 
 
 class Work(NamedTuple):
-    """Room for one thread's intermediate results in one or two runs at once; of two, all vectors are rows of matrices."""
-
-    stream: NDArray[np.uint64]
-    clients: NDArray[np.int64]  # who takes part
-    client_order: NDArray[np.int64]  # the identity between draws
-    records: NDArray[np.int64]  # a batch
-    record_order: NDArray[np.int64]
-    runs: NDArray[np.int64]  # which runs they are
-    at: Array  # the models that clients see
-    messages: Array
-    gradients: Array
-    totals: Array  # of the messages
-    before: Array  # the iterates before a round
-    factors: Array  # of the records in a batch
-    record: Array  # its gradient
-    units: Array
-    errors: Array  # of the logits of eight records
-    noise: Array  # of a clip norm that is learnt, and of the gradients
-
-
-class Progress(NamedTuple):
-    """What the loops read and write of some runs, which are rows."""
+    """What some runs are, and room for one thread's intermediate results in one or some of them at once, of which all vectors are rows."""
 
     first_run: int
-    states: Array
-    clip_norms: Array  # after each round, where they are learnt
-    failed: NDArray[np.int64]  # in which round, from 1, a run became non-finite
-    sent: Array  # by each client, where threads share those of one run
+    states: States
+    clip_norms: Matrix  # after each round, where they are learnt
+    failed: Integers  # in which round, from 1, a run became non-finite
+    sent: Matrix  # by each client, where threads share those of one run
+    records_part: int  # addresses of the parts that are needed, else 0
+    release_part: int
+    point_part: int
+    update_part: int
+    stream: Words
+    clients: Integers  # who takes part
+    client_order: Integers  # the identity between draws
+    records: Integers  # a batch
+    record_order: Integers
+    runs: Integers  # which runs they are
+    at: Matrix  # the models that clients see
+    messages: Matrix
+    gradients: Matrix
+    totals: Matrix  # of the messages
+    before: Matrix  # the iterates before a round
+    batch: Vector  # for sums over a batch
+    record: Vector  # a record's gradient
+    units: Vector
+    noise: Vector  # of a clip norm that is learnt, and of the gradients
 
 
-def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int) -> Work:
-    """Make room. Draws with replacement may be more than the records that there are, and products take eight records at once."""
-    silos, largest = data.offsets.size - 1, int(np.diff(data.offsets).max())
-    most = max(largest, int(rule.record_sizes.max())) + LANES
-    at, messages, gradients, totals, before = np.empty((5, runs, dimension))
-    return Work(
-        stream=np.zeros(streams.STATE_WORDS, np.uint64),
-        clients=np.empty(silos, np.int64),
-        client_order=np.arange(silos),
-        records=np.empty(most, np.int64),
-        record_order=np.arange(largest),
-        runs=np.empty(runs, np.int64),
-        at=at,
-        messages=messages,
-        gradients=gradients,
-        totals=totals,
-        before=before,
-        factors=np.empty((runs, most)),
-        record=np.empty(dimension),
-        units=np.empty(data.hidden + data.outputs),
-        errors=np.empty(LANES * (data.outputs + 2)),
-        noise=np.empty(dimension + 1),
-    )
+work_at = fields(Work)
 
 
 @inlined
@@ -79,7 +73,7 @@ def of_round(factors, rnd):
     return factors[min(rnd, factors.size - 1)]
 
 
-@spliced
+@inlined
 def step_size(rule, rnd, step):
     """Return the step size of a local step of a round, both from 0."""
     if rule.schedule == CYCLIC:
@@ -92,140 +86,110 @@ def step_size(rule, rnd, step):
 
 
 @inlined
-def clip(vector, clip_norm):
-    """Clip a vector; one whose norm overflows becomes 0, since a model that is not finite would tell of the record."""
-    norm = math.sqrt(losses.dot(vector, vector))
-    if math.isfinite(norm) or clip_norm == math.inf:
-        losses.scale(losses.clipping(norm, clip_norm), vector)
-    else:
-        losses.fill(0.0, vector)
-
-
-@kernel
-def encode(stream, value, top, levels, bits, rate):
-    """Return one party's share of a noisy sum, of a value in [0, top]: randomised rounding and binomial noise, both unbiased."""
-    scaled = min(max(value * levels / top, 0.0), float(levels))  # a clipped vector's norm is rounded
-    ones = math.floor(scaled)
-    if streams.unit(streams.next_word(stream)) <= scaled - ones:
-        ones += 1.0
-    for _ in range(bits):
-        if streams.unit(streams.next_word(stream)) <= rate:
-            ones += 1.0
-    return top / levels * (ones - rate * bits)
-
-
-@kernel
-def encode_vector(stream, vector, bound, levels, bits, rate):
-    """Encode a vector of norm at most `bound` in place: its coordinates, moved into [0, 2 bound] and back."""
-    for j in range(vector.size):
-        vector[j] = encode(stream, vector[j] + bound, 2.0 * bound, levels, bits, rate) - bound
-
-
-@spliced
-def _add_any(data, rule, w, client, count, weight, clip_norm, work, out):
-    """Add the clipped gradients of records, weighted as their silo, encoded if there is a protocol."""
-    for i in work.records[:count]:
-        losses.gradient(data, w, data.offsets[client] + i, work.units, work.record)
-        losses.scale(data.factors[client], work.record)
-        clip(work.record, clip_norm)
-        if rule.protocol_levels > 0:
-            encode_vector(
-                work.stream, work.record, clip_norm, rule.protocol_levels, rule.protocol_bits, rule.protocol_rate
-            )
-        losses.add(weight, work.record, out)
-
-
-@spliced
-def draw_batch(data, rule, client, index, run, seed, work):
+def draw_batch(data, rule, client, index, seed, work):
     """Draw batch number `index` of a client; return its size."""
     population = data.offsets[client + 1] - data.offsets[client]
     kind, size, rate = rule.record_samplers[client], rule.record_sizes[client], rule.record_rates[client]
-    order, out = work.record_order, work.records
-    return streams.draw(
-        work.stream, seed, streams.RECORDS, run, client, index, kind, size, rate, population, order, out
-    )
+    order, out = pointer(work.record_order), pointer(work.records)
+    stream, run = pointer(work.stream), work.runs[0]
+    return core.draw(stream, seed, RECORDS, run, client, index, kind, size, rate, population, order, out)
 
 
-@spliced
+@part
+def add_records(data, rule, work, count, client, _, seed):  # noqa: ARG001 - as all parts
+    """Add the clipped gradients of `count` records, weighted as their silo, encoded if there is a protocol."""
+    data, rule, work = data_at(data), rule_at(rule), work_at(work)
+    weight, record, size = 1.0 / rule.record_divisors[client], pointer(work.record), work.record.size
+    clip_norm = math.inf if rule.clip_batch else rule.clip_norm
+    for i in work.records[:count]:
+        write_gradient(data, work.messages[0], data.offsets[client] + i, work.units, work.record)
+        core.scale(data.factors[client], record, size)
+        core.clip(clip_norm, record, size)
+        if rule.protocol_levels > 0:
+            levels, bits, rate = rule.protocol_levels, rule.protocol_bits, rule.protocol_rate
+            core.encode_vector(pointer(work.stream), record, size, clip_norm, levels, bits, rate)
+        core.add(weight, record, pointer(work.gradients), size)
+    return 1
+
+
+@part
+def add_own(data, rule, work, count, client, _, seed):  # noqa: ARG001 - as all parts
+    """Add the clipped gradients of `count` records of a loss of the user's own, from where its function put them."""
+    data, rule, work = data_at(data), rule_at(rule), work_at(work)
+    weight, size, kept = 1.0 / rule.record_divisors[client], work.record.size, 0
+    clip_norm = math.inf if rule.clip_batch else rule.clip_norm
+    for i in work.records[:count]:
+        record = data.offsets[client] + i
+        found = call_gradient(data.gradient, (work.messages[0], data.features[record], data.labels[record]))
+        source = pointer(found)
+        if found.size != size or found.strides[0] != found.itemsize:
+            take(found, work.record)
+            source = pointer(work.record)
+        core.add_clipped(data.factors[client], clip_norm, weight, source, pointer(work.gradients), size)
+        kept += found.size  # which is kept until then
+    return kept
+
+
+def records_part(data: Data, rule: UpdateRule) -> int:
+    """Return the address of what adds a batch record by record, 0 where the core does it as products of matrices."""
+    if rule.protocol_levels == 0 and data.kind in (*LINEAR_IN_RECORD, SOFTMAX):
+        return 0
+    return add_own() if rule.protocol_levels == 0 and data.kind == OWN else add_records()
+
+
+@inlined
 def batch_gradients(data, rule, runs, client, index, seed, work):
     """Write the means of the clipped gradients of batch number `index`, at the models in the messages' place."""
-    run, w, out = work.runs[0], work.messages[0], work.gradients[0]
-    count = draw_batch(data, rule, client, index, run, seed, work)
-    weight = 1.0 / rule.record_divisors[client]
-    clip_norm = math.inf if rule.clip_batch else rule.clip_norm
-    for r in range(runs):
-        losses.fill(0.0, work.gradients[r])
-    if losses.is_linear(data.kind) and rule.protocol_levels == 0:
-        at, factors, outs = work.messages, work.factors, work.gradients
-        losses.add_linear(data, at, runs, client, work.records, count, weight, clip_norm, factors, outs)
-    elif data.kind == losses.SOFTMAX and rule.protocol_levels == 0 and data.features.shape[1] >= LANES:
-        losses.add_softmax(data, w, client, work.records, count, weight, clip_norm, work.errors, out)
+    count = draw_batch(data, rule, client, index, seed, work)
+    core.clear(pointer(work.gradients), runs * work.record.size)
+    if work.records_part == 0:
+        weight, clip_norm = 1.0 / rule.record_divisors[client], math.inf if rule.clip_batch else rule.clip_norm
+        models, rows, outs = pointer(work.messages), pointer(work.records), pointer(work.gradients)
+        core.add_batch(pointer(data), models, runs, client, rows, count, weight, clip_norm, pointer(work.batch), outs)
     else:
         if rule.protocol_levels > 0:
-            streams.start(work.stream, seed, streams.PROTOCOL, run, index, client, 0)
-        _add_any(data, rule, w, client, count, weight, clip_norm, work, out)
+            core.start_stream(pointer(work.stream), seed, PROTOCOL, work.runs[0], index, client, 0)
+        call_part(work.records_part, data, rule, work, count, client, 0, seed)
     if rule.clip_batch:
         for r in range(runs):
-            clip(work.gradients[r], rule.clip_norm)
+            core.clip(rule.clip_norm, row(work.gradients, r), work.record.size)
 
 
 @inlined
-def residual(prox, gradient, at, model):
-    """Return the norm of the proximal problem's gradient."""
-    total = 0.0
-    for j in range(model.size):
-        total += (gradient[j] + prox * (model[j] - at[j])) ** 2
-    return math.sqrt(total)
-
-
-@inlined
-def keep_within(reach, at, room_for_move, model):
-    """Shorten a model's move from `at` to the reach; one that is not finite becomes none, as in `clip`."""
-    for j in range(model.size):
-        room_for_move[j] = model[j] - at[j]
-    clip(room_for_move, reach)
-    for j in range(model.size):
-        model[j] = at[j] + room_for_move[j]
-
-
-@spliced
 def move(rule, r, client, rnd, step, seed, work):
     """Take a local step by a run's gradient, or send this; return whether there may be another step."""
-    at, gradient, out = work.at[r], work.gradients[r], work.messages[r]
+    at, gradient, out, size = row(work.at, r), row(work.gradients, r), row(work.messages, r), work.record.size
     if rule.local_steps == 0:
-        losses.copy(gradient, out)
+        core.copy(gradient, out, size)
         return False
     if rule.step_noise > 0.0:
-        streams.start(work.stream, seed, streams.STEP_NOISE, work.runs[r], rnd, client, step)
-        streams.add_normals(work.stream, rule.step_noise, gradient)
-    if rule.tolerance > 0.0 and residual(rule.prox, gradient, at, out) <= rule.tolerance:
+        core.start_stream(pointer(work.stream), seed, STEP_NOISE, work.runs[r], rnd, client, step)
+        core.add_normals(pointer(work.stream), rule.step_noise, gradient, size)
+    if rule.tolerance > 0.0 and core.residual(rule.prox, gradient, at, out, size) <= rule.tolerance:
         return False
-    rate, prox = step_size(rule, rnd, step), rule.prox
-    for j in range(out.size):
-        out[j] -= rate * (gradient[j] + prox * (out[j] - at[j]))
+    core.step(step_size(rule, rnd, step), rule.prox, gradient, at, out, size)
     return True
 
 
-@spliced
+@inlined
 def seal(rule, r, client, rnd, seed, work):
     """Turn what a client computed into what it sends: within reach, and noisy."""
-    out = work.messages[r]
+    out, size = row(work.messages, r), work.record.size
     if rule.reach < math.inf:
-        keep_within(rule.reach, work.at[r], work.gradients[r], out)
+        core.keep_within(rule.reach, row(work.at, r), row(work.gradients, r), out, size)
     scale = rule.noise_scales[client] * of_round(rule.noise_factors, rnd)
     if scale > 0.0:
-        streams.start(work.stream, seed, streams.NOISE, work.runs[r], rnd, client, 0)
+        core.start_stream(pointer(work.stream), seed, NOISE, work.runs[r], rnd, client, 0)
         if rule.noise == LAPLACE:
-            streams.add_laplace(work.stream, scale, out)
+            core.add_laplace(pointer(work.stream), scale, out, size)
         else:
-            streams.add_normals(work.stream, scale, out)
+            core.add_normals(pointer(work.stream), scale, out, size)
 
 
-@spliced
+@inlined
 def write_messages(data, rule, runs, client, rnd, seed, work):
     """Write what a client sends in each run after seeing its model: a noisy gradient or, after local steps, a noisy model."""
-    for r in range(runs):
-        losses.copy(work.at[r], work.messages[r])
+    core.copy(pointer(work.at), pointer(work.messages), runs * work.record.size)
     more, step = True, 0
     while more and step < max(rule.local_steps, 1):
         batch_gradients(data, rule, runs, client, rnd * max(rule.local_steps, 1) + step, seed, work)
@@ -239,29 +203,61 @@ def write_messages(data, rule, runs, client, rnd, seed, work):
 # A clip norm that is learnt: a round releases a noisy mean of clipped gradients, and a noisy count of those that were not clipped
 
 
-@spliced
-def release(data, rule, clip_norms, rnd, seed, work):
+@part
+def release(data, rule, work, r, _, rnd, seed):
     """Write the noisy mean of a batch's clipped gradients to the totals, and the next clip norm; return whether this can be used.
 
     The clip norm follows the noisy share of the gradients that are no longer than it. Mean and share are parts of one Gaussian release, whose
     noise is one vector. As in `clip`, a gradient whose norm overflows becomes 0, and counts as clipped.
     """
-    clip_norm = rule.clip_norm if rnd == 0 else clip_norms[rnd - 1]
-    run, mean, noise, divisor, below = work.runs[0], work.totals[0], work.noise, rule.record_divisors[0], 0.0
-    count = draw_batch(data, rule, 0, rnd, run, seed, work)
+    data, rule, work = data_at(data), rule_at(rule), work_at(work)
+    clip_norm = rule.clip_norm if rnd == 0 else work.clip_norms[r, rnd - 1]
+    mean, noise, record = pointer(work.totals), pointer(work.noise), pointer(work.record)
+    size, divisor, below = work.record.size, rule.record_divisors[0], 0.0
+    count = draw_batch(data, rule, 0, rnd, seed, work)
     for i in work.records[:count]:
-        losses.gradient(data, work.at[0], i, work.units, work.record)
-        if math.sqrt(losses.dot(work.record, work.record)) <= clip_norm:
-            below += 0.5
-        else:
-            below -= 0.5
-            clip(work.record, clip_norm)
-        losses.add(1.0 / divisor, work.record, mean)
-    losses.fill(0.0, noise)
-    streams.start(work.stream, seed, streams.NOISE, run, rnd, 0, 0)
-    streams.add_normals(work.stream, 1.0, noise)
-    losses.add(clip_norm * rule.noise_scales[0], noise[: mean.size], mean)
-    share = 0.5 + (below + rule.count_noise * noise[mean.size]) / divisor
+        write_gradient(data, work.at[0], i, work.units, work.record)
+        below += 0.5 if core.norm(record, size) <= clip_norm else -0.5
+        core.clip(clip_norm, record, size)
+        core.add(1.0 / divisor, record, mean, size)
+    core.clear(noise, size + 1)
+    core.start_stream(pointer(work.stream), seed, NOISE, work.runs[0], rnd, 0, 0)
+    core.add_normals(pointer(work.stream), 1.0, noise, size + 1)
+    core.add(clip_norm * rule.noise_scales[0], noise, mean, size)
+    share = 0.5 + (below + rule.count_noise * work.noise[size]) / divisor
     clip_norm *= math.exp(-rule.clip_rate * (share - rule.quantile))
-    clip_norms[rnd] = clip_norm
+    work.clip_norms[r, rnd] = clip_norm
     return LEAST_CLIP_NORM <= clip_norm < math.inf and clip_norm * rule.noise_scales[0] >= SMALLEST_NORMAL
+
+
+def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int, **progress: object) -> Work:
+    """Make room. Draws with replacement may be more than the records that there are."""
+    from hockeystick.simulate.kernels import server  # noqa: PLC0415 - it uses this module
+
+    silos, largest = data.offsets.size - 1, int(np.diff(data.offsets).max())
+    at, messages, gradients, totals, before = np.empty((5, runs, dimension))
+    parts = {
+        "records_part": 0 if rule.clip_rate > 0 else records_part(data, rule),
+        "release_part": release() if rule.clip_rate > 0 else 0,
+        "point_part": server.accelerated_point() if rule.server == server.ACCELERATED else 0,
+        "update_part": server.update_part(rule),
+    }
+    return Work(
+        stream=np.zeros(STREAM_WORDS, np.uint64),
+        clients=np.empty(silos, np.int64),
+        client_order=np.arange(silos),
+        records=np.empty(max(largest, int(rule.record_sizes.max())), np.int64),
+        record_order=np.arange(largest),
+        runs=np.empty(runs, np.int64),
+        at=at,
+        messages=messages,
+        gradients=gradients,
+        totals=totals,
+        before=before,
+        batch=np.empty(BATCH_ROOM + 16 * dimension),
+        record=np.empty(dimension),
+        units=np.empty(data.hidden + data.outputs),
+        noise=np.empty(dimension + 1),
+        **parts,
+        **progress,
+    )

@@ -17,11 +17,14 @@ from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 
 from hockeystick._checks.shown import shown
-from hockeystick.simulate.kernels import intrinsic, njit
+from hockeystick.simulate.kernels import core, inlined, intrinsic, njit
+from hockeystick.simulate.kernels.core import pointer
+from hockeystick.simulate.running.rule import OWN
 
 VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 RECORD = (VECTOR, VECTOR, types.float64)  # model, features, label
 ANY_VECTOR = types.Array(types.float64, 1, "A")  # a gradient, however it lies in memory
+SCORE = (types.float64, types.float64)  # score, label
 NO_CLASS = -(2**63)
 REASON_LINES = 4  # of numba's, that are shown
 RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether a type is right, and how it is called
@@ -30,6 +33,7 @@ RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether a type is r
         lambda kind: isinstance(kind, types.Array) and kind.ndim == 1 and bool(kind.dtype == types.float64),
         "a vector of float64",
     ),
+    "slope": (lambda kind: bool(kind == types.float64), "a float (float64)"),
     "predict": (lambda kind: isinstance(kind, types.Integer), "an integer"),
 }
 
@@ -58,6 +62,38 @@ call_gradient = _caller(ANY_VECTOR, None)  # an empty one
 call_predict = _caller(types.int64, NO_CLASS)
 
 
+@inlined
+def take(found, out):
+    """Copy a gradient; one of another length is NaN."""
+    for j in range(out.size):
+        out[j] = found[j] if found.size == out.size else math.nan
+
+
+@inlined
+def write_gradient(data, w, row, units, out):
+    """Write the gradient of a record's loss; `units` has room for hidden units and outputs."""
+    if data.kind == OWN:
+        take(call_gradient(data.gradient, (w, data.features[row], data.labels[row])), out)
+    else:
+        core.record_gradient(pointer(data), pointer(w), row, pointer(units), pointer(out))
+
+
+@inlined
+def written_value(data, w, row, units):
+    """Return the loss of a record."""
+    if data.kind == OWN:
+        return call_value(data.value, (w, data.features[row], data.labels[row]))
+    return core.record_value(pointer(data), pointer(w), row, pointer(units))
+
+
+@inlined
+def predicted(data, w, row, units):
+    """Return the class that a model gives a record; where a function of the user's own raises, none that is a label."""
+    if data.predict != 0:
+        return call_predict(data.predict, (w, data.features[row]))
+    return core.record_class(pointer(data), pointer(w), row, pointer(units))
+
+
 def as_numba(name: str, function: Callable[..., Any]) -> Any:
     """Return a numba function, which is compiled with what calls it; TypeError says what cannot be one."""
     if isinstance(function, CPUDispatcher):
@@ -68,13 +104,12 @@ def as_numba(name: str, function: Callable[..., Any]) -> Any:
     return _checked(function)
 
 
-def compiled(name: str, function: Callable[..., Any]) -> Any:
-    """Return "value", "gradient" or "predict", compiled for models and records; TypeError says why it cannot be."""
+def compiled(name: str, function: Callable[..., Any], given: tuple[Any, ...] = RECORD) -> Any:
+    """Return a function that is compiled for its arguments, by default model and record; TypeError says why it cannot be."""
     dispatcher = as_numba(name, function)
     if dispatcher.targetoptions.get("parallel"):
         msg = f"{name} must not be compiled with parallel=True: many threads call it at once"
         raise ValueError(msg)
-    given = RECORD[:2] if name == "predict" else RECORD
     try:
         dispatcher.compile(given)
     except Exception as error:
@@ -83,11 +118,13 @@ def compiled(name: str, function: Callable[..., Any]) -> Any:
         msg = f"{name} must be a function that numba compiles: {' | '.join(told)}"
         raise TypeError(msg) from error
     kind, (good, domain) = dispatcher.overloads[given].signature.return_type, RETURNS[name]
+    if given == SCORE and kind != types.float64 and isinstance(kind, (types.Number, types.Boolean)):
+        return compiled(name, lambda score, label: float(dispatcher(score, label)), SCORE)
     if not good(kind):
         msg = f"{name} must return {domain}, not {kind}"
         raise TypeError(msg)
     if name == "predict" and kind != types.int64:
-        return compiled(name, lambda model, features: types.int64(dispatcher(model, features)))
+        return compiled(name, lambda model, features: types.int64(dispatcher(model, features)), given)
     return dispatcher
 
 
@@ -95,36 +132,12 @@ def address(function: Any) -> int:
     """Return where the machine code of a compiled function lies, 0 for none."""
     if function is None:
         return 0
-    (overload,) = (made for given, made in function.overloads.items() if given in (RECORD, RECORD[:2]))
+    (overload,) = (made for given, made in function.overloads.items() if given in (RECORD, RECORD[:2], SCORE))
     return int(overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name))
 
 
 # Indices are checked, and nothing in C is asked for.
 _checked: Any = njit(error_model="numpy", boundscheck=True, no_cfunc_wrapper=True)
-
-
-def score_functions(value: Any, slope: Any) -> tuple[Any, Any]:
-    """Return value and gradient of a loss of the score <x, w>, given as functions of score and label."""
-
-    @_checked
-    def score_value(model, features, label):
-        return float(value(_score(model, features), label))
-
-    @_checked
-    def score_gradient(model, features, label):
-        return float(slope(_score(model, features), label)) * features
-
-    return score_value, score_gradient
-
-
-@_checked
-def _score(model, features):
-    if model.size != features.size:
-        raise ValueError("a loss of the score has as many numbers in a model as there are features")  # noqa: EM101
-    total = 0.0
-    for j in range(model.size):
-        total += model[j] * features[j]
-    return total
 
 
 def envelope(value: Any, slope: Any, curvature: float) -> tuple[Any, Any]:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import Array, boolean_scalar, count_scalar, non_negative_scalar, positive_scalar, real
 from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
-from hockeystick.simulate.running.rule import Data
+from hockeystick.simulate.running.rule import OF_SCORE, OWN, Data
 
 MAX_RECORDS, MAX_COORDINATES = 4, 40  # that are tried
 STEPS = (1e-5, 1e-3, 1e-7)  # near the cube root of a rounding error first, which is best for smooth functions
@@ -142,10 +142,19 @@ class Loss(Checked):
     def _compile(self) -> None:
         from hockeystick.simulate.kernels import user_loss  # noqa: PLC0415 - numba is asked for when needed
 
-        value, gradient = user_loss.compiled("value", self.value), user_loss.compiled("gradient", self.gradient)
-        predict = None if self.predict is None else user_loss.compiled("predict", self.predict)
-        functions = (value, gradient, predict)
-        self._set(compiled=functions, addresses=tuple(user_loss.address(function) for function in functions))
+        predict = None if self.predict is None else user_loss.compiled("predict", self.predict, user_loss.RECORD[:2])
+        if self.of_scores is None:
+            called = user_loss.compiled("value", self.value), user_loss.compiled("gradient", self.gradient)
+            self._set(compiled=(*called, predict))
+        else:
+            called = self.of_scores
+            self._set(compiled=(self.value, self.gradient, predict))
+        self._set(addresses=tuple(user_loss.address(function) for function in (*called, predict)))
+
+    @property
+    def kind(self) -> int:
+        """What the loops are told."""
+        return OWN if self.of_scores is None else OF_SCORE
 
     @classmethod
     def of_score(
@@ -190,9 +199,12 @@ class Loss(Checked):
         """
         from hockeystick.simulate.kernels import user_loss  # noqa: PLC0415 - as above
 
-        scalars = user_loss.as_numba("value", value), user_loss.as_numba("slope", slope)
-        functions = user_loss.score_functions(*scalars)
+        scalars = (
+            user_loss.compiled("value", value, user_loss.SCORE),
+            user_loss.compiled("slope", slope, user_loss.SCORE),
+        )
         stated: dict[str, Any] = {"smoothness": smoothness, "lipschitz": lipschitz, "convex": convex}
+        functions = OfScore(scalars[0], gradient=False), OfScore(scalars[1], gradient=True)
         return cls(*functions, predict=predict, of_scores=scalars, **stated)
 
     def moreau(self, curvature: float) -> Loss:
@@ -265,6 +277,19 @@ class Loss(Checked):
         return remade(self, value=value, gradient=gradient, predict=predict)
 
 
+@dataclass(frozen=True)
+class OfScore:
+    """Value or gradient of a loss of the score, as functions of model and record; the loops take those of the score."""
+
+    function: Any  # compiled
+    gradient: bool
+
+    def __call__(self, model: Array, features: Array, label: float) -> Array | float:
+        """Return the function of the score, times the features for a gradient."""
+        found = self.function(float(features @ model), float(label))
+        return found * features if self.gradient else found
+
+
 def remade(made: Any, **changes: Any) -> tuple[Any, ...]:
     """Return what pickle needs to make a dataclass anew from its settings."""
     settings = {item.name: getattr(made, item.name) for item in dataclasses.fields(made) if item.init}
@@ -322,7 +347,8 @@ def answers(loss: Loss, data: Data, first: Array) -> dict[str, Array]:
     pairs = list(itertools.product(models, [Tried(loss, data, record) for record in records]))
     values, gradients = (np.array([tried.called(place, at) for at, tried in pairs]) for place in (0, 1))
     classes = [] if loss.predict is None else [tried.called(2, at) for at, tried in pairs]
-    code = np.array([told(function) for function in loss.compiled])
+    value, gradient, predict = loss.compiled
+    code = np.array([told(function) for function in (*(loss.of_scores or (value, gradient)), predict)])
     return {"value": values, "gradient": gradients, "predict": np.array(classes, dtype=np.float64), "code": code}
 
 
@@ -442,10 +468,11 @@ def _raise(name: str, claim: object, what: str, found: float) -> None:
 
 def _every_record(data: Data, first: Array, lipschitz: float | None) -> None:
     """Raise if the loss or gradient of any record is not finite at the first model, or its gradient too long."""
-    from hockeystick.simulate.kernels import loops  # noqa: PLC0415 - numba is asked for when needed
+    from hockeystick.simulate.kernels import core, loops  # noqa: PLC0415 - numba is asked for when needed
 
     most = math.inf if lipschitz is None else lipschitz * (1 + AGREED**2)
-    record = int(loops.first_refused(data, first, most))
+    given = core.words(data)
+    record = int(loops.first_refused(given.ctypes.data, first, most))
     if record < 0:
         return
     msg = f"value and gradient of record {record}, (features[{record}], labels[{record}]), must be finite at the initial model"

@@ -22,7 +22,7 @@ __all__ = ["Problem"]
 LossName: TypeAlias = Literal[
     "linear", "least_squares", "logistic", "quadratic", "softmax", "network", "hinge", "absolute"
 ]
-LOSSES: tuple[LossName, ...] = get_args(LossName)  # in the order of kernels/losses.py, where own losses follow
+LOSSES: tuple[LossName, ...] = get_args(LossName)  # in the order of running/rule.py, where own losses follow
 CONVEX = ("linear", "least_squares", "logistic", "quadratic", "softmax", "hinge", "absolute")
 CLASSIFIERS = ("logistic", "softmax", "network", "hinge")
 TWO_CLASSES = ("logistic", "hinge")
@@ -118,7 +118,7 @@ class Problem(Checked):
             curvature /= bound**2
         self._set(features=features, labels=labels, sizes=tuple(np.diff(offsets).tolist()))
         factors = self._factors(offsets.size - 1)
-        kind = len(LOSSES) if isinstance(self.loss, Loss) else LOSSES.index(self.loss)
+        kind = self.loss.kind if isinstance(self.loss, Loss) else LOSSES.index(self.loss)
         addresses = self.loss.addresses if isinstance(self.loss, Loss) else (0, 0, 0)
         data = Data(kind, outputs, hidden, curvature, features, labels, norms, offsets, factors, *addresses)
         self._set(data=data)

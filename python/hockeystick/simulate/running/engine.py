@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from hockeystick._checks import Array
 from hockeystick.simulate.kernels import clients, loops
+from hockeystick.simulate.kernels.core import words
 from hockeystick.simulate.running.rule import BASE, HELPER, MAX_BYTES, MODEL, RELEASED, SLOTS, Data, UpdateRule
 
 PIECE_SECONDS = 0.2  # of compiled work without a look at signals
 ROUND_SECONDS = 1e-3  # from which it pays to give the clients of one run to several threads: handing out costs 1e-4
+LONG_SECONDS = 0.1  # a round that takes longer does so by itself; a shorter one may have waited for a processor
 
 
 class Engine:
@@ -37,28 +40,49 @@ class Engine:
         self.clip_norms = np.full((num_runs, learnt), np.nan)  # after each round, where they are learnt
         self.finished = 0  # rounds; between two pieces, states and failures are those after so many
 
+    def _work(self, data: Data, at_once: int, first: int, last: int, sent: Array) -> clients.Work:
+        """Return room for some of the runs, and the runs."""
+        return clients.workspace(
+            data,
+            self.rule,
+            self.states.shape[2],
+            at_once,
+            first_run=self.first_run + first,
+            states=self.states[first:last],
+            clip_norms=self.clip_norms[first:last],
+            failed=self.failed[first:last],
+            sent=sent,
+        )
+
+    def _loop(self, data: Data, work: clients.Work, *settings: int) -> None:
+        given = [words(one) for one in (data, self.rule, work)]
+        first, last, *part = settings
+        loops.advance(*(one.ctypes.data for one in given), self.seed, first, last, *part)
+
+    def prepare(self, data: Data) -> None:
+        """Compile what the rule needs, or load it where that is done."""
+        self._loop(data, self._work(data, 1, 0, 1, np.empty((0, self.states.shape[2]))), 0, 0, loops.WHOLE, 0, 1)
+
     def _runs(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
         """Run rounds [first, last); threads share the runs."""
         blocks = min(threads, len(self.states))
         edges = [block * len(self.states) // blocks for block in range(blocks + 1)]
-        paired = loops.FASTER_HERE and len(self.states) > 1 and loops.can_pair(data, self.rule)
+        grouped = loops.FASTER_HERE and len(self.states) > 1 and loops.can_group(data, self.rule)
         none = np.empty((0, self.states.shape[2]))
 
         def advance(a: int, b: int) -> None:
-            mine = clients.Progress(self.first_run + a, self.states[a:b], self.clip_norms[a:b], self.failed[a:b], none)
-            work = clients.workspace(data, self.rule, self.states.shape[2], 2 if paired else 1)
-            loops.advance(data, self.rule, mine, self.seed, first, last, work, loops.WHOLE, 0, 1)
+            work = self._work(data, loops.RUNS_AT_ONCE if grouped else 1, a, b, none)
+            self._loop(data, work, first, last, loops.WHOLE, 0, 1)
 
         list(pool.map(advance, edges[:-1], edges[1:]))
 
     def _clients(self, data: Data, first: int, last: int, pool: Executor, threads: int) -> None:
         """Run rounds [first, last) of the only run; threads share the clients."""
         sent = np.empty((data.offsets.size - 1, self.states.shape[2]))
-        works = [clients.workspace(data, self.rule, self.states.shape[2], 1) for _ in range(threads)]
-        run = clients.Progress(self.first_run, self.states, self.clip_norms, self.failed, sent)
+        works = [self._work(data, 1, 0, 1, sent) for _ in range(threads)]
 
         def advance(rnd: int, part: int, k: int, step: int) -> None:
-            loops.advance(data, self.rule, run, self.seed, rnd, rnd + 1, works[k], part, k, step)
+            self._loop(data, works[k], rnd, rnd + 1, part, k, step)
 
         for rnd in range(first, last):
             list(pool.map(partial(advance, rnd, loops.SEND), range(threads), [threads] * threads))
@@ -68,14 +92,16 @@ class Engine:
         self, data: Data, first: int, last: int, pool: Executor, threads: int, done: Callable[[int], object]
     ) -> None:
         """Run rounds [first, last) in pieces, telling the length of each."""
-        piece, slow = 1, False
+        piece, least, pieces = 1, math.inf, 0  # the least seconds of a round, in pieces that one thread made
         alone = len(self.states) == 1 and threads > 1 and data.offsets.size > 2
         while first < last and not self.failed.all():
             length = min(piece, last - first)
+            shared = alone and least > ROUND_SECONDS and pieces >= (1 if least > LONG_SECONDS else 3)
             start = time.perf_counter()
-            (self._clients if alone and slow else self._runs)(data, first, first + length, pool, threads)
+            (self._clients if shared else self._runs)(data, first, first + length, pool, threads)
             seconds = time.perf_counter() - start
-            slow = slow or seconds > ROUND_SECONDS * length
+            if not shared:
+                least, pieces = min(least, seconds / length), pieces + 1
             piece = max(1, min(16 * length, int(length * PIECE_SECONDS / max(seconds, 1e-9))))
             first += length
             self.finished = first
@@ -85,7 +111,8 @@ class Engine:
 def evaluate(data: Data, models: Array, *, classes: bool) -> tuple[Array, Array]:
     """Return mean loss and accuracy of models, shape (n, dimension); NaN where a model is not finite."""
     loss, correct = np.zeros(len(models)), np.zeros(len(models) if classes else 0)
-    loops.evaluate(data, np.ascontiguousarray(models), loss, correct)
+    given = words(data)
+    loops.evaluate(given.ctypes.data, np.ascontiguousarray(models), loss, correct)
     lost = ~np.isfinite(models).all(axis=1)
     loss[lost] = np.nan
     if classes:

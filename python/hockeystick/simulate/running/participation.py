@@ -87,15 +87,16 @@ class Participation(Checked):
         ValueError
             If more are drawn without replacement than there are.
         """
-        from hockeystick.simulate.kernels import streams  # noqa: PLC0415 - numba is asked for when needed
+        from hockeystick.simulate.kernels import core  # noqa: PLC0415 - numba is asked for when needed
 
         population = count_scalar("population", population)
         kind, size, rate = self._numbers("population", population)
-        stream, key = np.zeros(streams.STATE_WORDS, np.uint64), (np.uint64(seed), streams.CLIENTS, run, 0)
+        draw, stream = core.function("draw"), np.zeros(rule.STREAM_WORDS, np.uint64)
         order, out = np.arange(population), np.empty(max(population, size), np.int64)
+        settings = (kind, size, rate, population, order.ctypes, out.ctypes)
         drawn = []
         for rnd in range(count_scalar("rounds", rounds)):
-            count = streams.draw(stream, *key, rnd, kind, size, rate, population, order, out)
+            count = draw(stream.ctypes, seed, rule.CLIENTS, run, 0, rnd, *settings)
             drawn.append(out[:count].copy())
         return drawn
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+Vector: TypeAlias = NDArray[np.float64]  # how many axes there are, the compiled loops learn from the annotation
+Matrix: TypeAlias = NDArray[np.float64]
+States: TypeAlias = NDArray[np.float64]  # (runs, SLOTS, dimension)
+Integers: TypeAlias = NDArray[np.int64]
+Words: TypeAlias = NDArray[np.uint64]
 
 # Of clip norms: the squares of gradients that are as long are normal doubles, in any dimension up to 2^90, so that no longer one passes for a short one.
 LEAST_CLIP_NORM = 1e-138
@@ -20,6 +26,12 @@ BASE = 3  # the model that a regulariser, or the sum of the gradients, starts fr
 SLOTS = 4
 
 EVERY, POISSON, FIXED_SIZE, WITH_REPLACEMENT, SHUFFLED, CYCLIC = range(6)  # samplers
+# Losses, of which OF_SCORE and OWN are the user's.
+LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK, HINGE, ABSOLUTE, OF_SCORE, OWN = range(10)
+LINEAR_IN_RECORD = (LINEAR, LEAST_SQUARES, LOGISTIC, HINGE, ABSOLUTE, OF_SCORE)
+# What a stream is for; the second word of its key.
+CLIENTS, RECORDS, NOISE, STEP_NOISE, PROTOCOL, TREE_NOISE, STOP, DROPOUT = range(8)
+STREAM_WORDS = 11
 GAUSSIAN, LAPLACE = 0, 1  # noise
 AVERAGE, STEP, ACCELERATED, TREE = range(4)  # what the server does with the mean of the messages
 LAST, MEAN, STOPPED = range(3)  # what is released
@@ -27,19 +39,19 @@ ONE = np.ones(1)  # a factor of all rounds
 
 
 class Data(NamedTuple):
-    """The records of all silos, one after another."""
+    """The records of all silos, one after another; `Records` of cpp/include/hockeystick/simd/record_losses.hpp has the same fields."""
 
     kind: int
     outputs: int
     hidden: int
     curvature: float  # of a smoothed loss, the parameter of the envelope
-    features: NDArray[np.float64]  # (records, features)
-    labels: NDArray[np.float64]  # (records,)
-    norms: NDArray[np.float64]  # (records,), of the features
-    offsets: NDArray[np.int64]  # (silos + 1,)
-    factors: NDArray[np.float64]  # (silos,), of every loss of a silo: its weight times the number of silos
+    features: Matrix  # (records, features)
+    labels: Vector  # (records,)
+    norms: Vector  # (records,), of the features
+    offsets: Integers  # (silos + 1,)
+    factors: Vector  # (silos,), of every loss of a silo: its weight times the number of silos
     value: int = 0  # addresses of a loss of the user's own, of this process; else 0
-    gradient: int = 0
+    gradient: int = 0  # of OF_SCORE, the slope
     predict: int = 0
 
 
@@ -50,13 +62,13 @@ class UpdateRule(NamedTuple):
     client_sampler: int
     client_size: int
     client_rate: float
-    client_weights: NDArray[np.float64]  # (silos,), of the messages in their mean
-    record_samplers: NDArray[np.int64]  # (silos,)
-    record_sizes: NDArray[np.int64]  # (silos,)
-    record_rates: NDArray[np.float64]  # (silos,)
-    record_divisors: NDArray[np.float64]  # (silos,), of a batch's sum of gradients
+    client_weights: Vector  # (silos,), of the messages in their mean
+    record_samplers: Integers  # (silos,)
+    record_sizes: Integers  # (silos,)
+    record_rates: Vector  # (silos,)
+    record_divisors: Vector  # (silos,), of a batch's sum of gradients
     clip_norm: float
-    noise_scales: NDArray[np.float64]  # (silos,), of what a client sends
+    noise_scales: Vector  # (silos,), of what a client sends
     learning_rate: float
     radius: float
     stop_rounds: int  # STOPPED: the last ones, among which the stop is uniform
@@ -69,16 +81,16 @@ class UpdateRule(NamedTuple):
     protocol_bits: int = 0
     protocol_rate: float = 0.0
     schedule: int = 0
-    step_factors: NDArray[np.float64] = ONE  # of the rounds; the last one counts for all later
-    noise_factors: NDArray[np.float64] = ONE  # likewise
+    step_factors: Vector = ONE  # of the rounds; the last one counts for all later
+    noise_factors: Vector = ONE  # likewise
     prox: float = 0.0
     tolerance: float = 0.0  # of the proximal problem's gradient; 0: all local steps are taken
     reach: float = math.inf  # by how much a client's model may move in a round
     server: int = STEP
     release: int = LAST
     mean_decay: float = 1.0
-    stage_starts: NDArray[np.int64] = np.zeros(1, np.int64)
-    stage_scales: NDArray[np.float64] = ONE
+    stage_starts: Integers = np.zeros(1, np.int64)
+    stage_scales: Vector = ONE
     strong_convexity: float = 0.0
     regularization: float = 0.0
     tree_rounds: int = 1  # after which a tree ends

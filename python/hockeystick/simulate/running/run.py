@@ -7,6 +7,7 @@ import copy
 import math
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ from hockeystick.simulate.running.rule import MAX_BYTES, MODEL
 Start: TypeAlias = "ArrayLike | Callable[[np.random.Generator], ArrayLike] | None"
 
 BAR_SECONDS = 3.0  # after which a bar that was not asked for is drawn
+COMPILING_SECONDS = 2.0  # after which it is said that numba compiles
 
 
 def run(
@@ -179,6 +181,8 @@ def _complete(
     """Run to the end, and say whether Ctrl-C came before it."""
     engine, rounds = recording.engine, int(recording.rounds[-1])
     before = engine.finished
+    with compiling(progress):
+        engine.prepare(problem.data)
     with (
         noted() as pressed,
         ThreadPoolExecutor(threads) as pool,
@@ -329,6 +333,18 @@ def noted() -> Iterator[Callable[[], bool]]:
 
 
 @contextlib.contextmanager
+def compiling(progress: bool | None) -> Iterator[None]:
+    """Say where a bar would be drawn that numba compiles, if it takes more than two seconds."""
+    told = threading.Timer(COMPILING_SECONDS, sys.stderr.write, ["compiling, once for this installation\n"])
+    if sys.stderr.isatty() if progress is None else progress:
+        told.start()
+    try:
+        yield
+    finally:
+        told.cancel()
+
+
+@contextlib.contextmanager
 def bar(rounds: int, progress: bool | None, *, finished: int = 0) -> Iterator[Callable[[int], object]]:
     """Give a callback for finished rounds that draws a bar: always, never, or, if None, on a terminal after some seconds."""
     if progress is not None and not isinstance(progress, bool):
@@ -456,6 +472,8 @@ def sensitivity(
     out = np.full((3, len(recorded), num_runs), np.nan)
     first = 0
     threads = thread_count(num_threads)
+    with compiling(progress):
+        here.prepare(problem.data)
     with ThreadPoolExecutor(threads) as pool, bar(2 * rounds, progress) as done:
         for i, last in enumerate(recorded.tolist()):
             here.advance(problem.data, first, last - 1, pool, threads, done)
