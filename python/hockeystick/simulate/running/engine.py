@@ -42,17 +42,11 @@ class Engine:
 
     def _work(self, data: Data, at_once: int, first: int, last: int, sent: Array) -> clients.Work:
         """Return room for some of the runs, and the runs."""
-        return clients.workspace(
-            data,
-            self.rule,
-            self.states.shape[2],
-            at_once,
-            first_run=self.first_run + first,
-            states=self.states[first:last],
-            clip_norms=self.clip_norms[first:last],
-            failed=self.failed[first:last],
-            sent=sent,
+        runs = slice(first, last)
+        mine = clients.Progress(
+            self.first_run + first, self.states[runs], self.clip_norms[runs], self.failed[runs], sent
         )
+        return loops.workspace(data, self.rule, at_once, mine)
 
     def _loop(self, data: Data, work: clients.Work, *settings: int) -> None:
         given = [words(one) for one in (data, self.rule, work)]
