@@ -210,7 +210,7 @@ def write_messages(data, rule, runs, client, rnd, seed, work):
 
 
 @part
-def release(data, rule, work, r, _, rnd, seed):
+def release_learnt(data, rule, work, r, _, rnd, seed):
     """Write the noisy mean of a batch's clipped gradients to the totals, and the next clip norm; return whether this can be used.
 
     The clip norm follows the noisy share of the gradients that are no longer than it. Mean and share are parts of one Gaussian release, whose

@@ -159,7 +159,7 @@ def workspace(data: Data, rule: UpdateRule, runs: int, progress: clients.Progres
     return clients.Work(
         *progress,
         records_part=0 if learnt else clients.records_part(data, rule),
-        release_part=clients.release() if learnt else 0,
+        release_part=clients.release_learnt() if learnt else 0,
         point_part=server.accelerated_point() if rule.server == ACCELERATED else 0,
         update_part=server.update_part(rule),
         stream=np.zeros(STREAM_WORDS, np.uint64),
