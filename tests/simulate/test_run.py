@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 import pickle
 import sys
 import time
@@ -17,6 +18,7 @@ pytest.importorskip("numba")
 
 from hockeystick import simulate
 from hockeystick.simulate.running import engine
+from hockeystick.simulate.running import run as running
 
 
 def silos(loss: str, features: int) -> simulate.Problem:
@@ -56,9 +58,72 @@ def test_only_seed_and_number_of_a_run_decide_its_bits(algorithm, problem, monke
     for first, runs in ((0, 2), (2, 5)):
         part = run(algorithm, problem, first_run=first, num_runs=runs, record_every=1).models
         assert np.array_equal(part, whole.models[:, first : first + runs])
-    monkeypatch.setattr(engine, "ROUND_SECONDS", 0.0)  # clients are handed out from the second round on
+    for name in ("ROUND_SECONDS", "LONG_SECONDS"):  # clients are handed out from the second round on
+        monkeypatch.setattr(engine, name, 0.0)
     assert {found(num_runs=1, num_threads=threads, record_every=2) for threads in (1, 2, 3, 7)} == {found(num_runs=1)}
     assert np.array_equal(run(algorithm, problem, num_threads=2).models[-1, 0], whole.models[-1, 0])
+
+
+@pytest.mark.parametrize(("late", "seconds", "shared"), [(1, 0.02, 0), (2, 0.02, 0), (9, 0.02, 6), (9, 0.2, 8)])
+def test_when_threads_share_the_clients_of_a_run(late, seconds, shared, monkeypatch):
+    """Not for a quick round because the first ones waited for a processor; for long rounds from the fourth on, for very long ones from the second."""
+    alone, together = engine.Engine._runs, engine.Engine._clients
+    calls = {"alone": 0, "together": 0}
+
+    def slow(*given: Any) -> None:
+        calls["alone"] += 1
+        alone(*given)
+        now[0] += seconds if calls["alone"] <= late else 1e-6
+
+    def count(*given: Any) -> None:
+        calls["together"] += 1
+        together(*given)
+        now[0] += seconds
+
+    now = [0.0]
+    monkeypatch.setattr(engine.Engine, "_runs", slow)
+    monkeypatch.setattr(engine.Engine, "_clients", count)
+    monkeypatch.setattr(engine.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(engine, "PIECE_SECONDS", 0.0)  # pieces of one round
+    run(FEDAVG, rounds=9, num_threads=2, record_every=2)
+    assert calls == {"alone": 9 - shared, "together": shared}
+
+
+def test_what_compiles_is_told(capsys, monkeypatch):
+    """A line where compiling takes longer than two seconds, here none, and where a bar was asked for; else nothing."""
+    prepare = engine.Engine.prepare
+    monkeypatch.setattr(engine.Engine, "prepare", lambda *given: (time.sleep(0.3), prepare(*given)))
+    monkeypatch.setattr(running, "COMPILING_SECONDS", 0.0)
+    told = "compiling, once for this installation"
+    for progress, seen in ((True, True), (False, False), (None, False)):
+        run(SGD, progress=progress)
+        assert (told in capsys.readouterr().err) == seen
+    monkeypatch.setattr(running, "COMPILING_SECONDS", 60.0)
+    run(SGD, progress=True)
+    assert told not in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_a_run_does_not_need_is_not_compiled(tmp_path):
+    """A first run of plain gradients compiles few functions, none of trees, acceleration, learnt clipping or own losses; a second process compiles none."""
+    program = """
+from numba.core import event
+recorder = event.RecordingListener()
+event.register("numba:compile", recorder)
+from hockeystick import simulate
+problem = simulate.synthetic("logistic", sizes=[20], num_features=5, seed=1)
+algorithm = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=0.1)
+simulate.run(algorithm, problem, rounds=2, seed=1)
+print(*sorted({e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer if "cache" not in e.kind}))
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (processes.run([sys.executable, "-c", program], env=environment).stdout.split() for _ in range(2))
+    assert "advance" in first
+    assert len(first) <= 20
+    assert not {"_tree", "_accelerated", "accelerated_point", "release", "add_own", "add_records"} & {*first} - {
+        "release"
+    }
+    assert second == []
 
 
 def test_seeds_and_runs_are_independent():

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from hockeystick.simulate.kernels import core, inlined
 from hockeystick.simulate.kernels.core import call_part, data_at, fields, part, pointer, row, rule_at
 from hockeystick.simulate.kernels.user_loss import call_gradient, take, write_gradient
@@ -20,7 +18,6 @@ from hockeystick.simulate.running.rule import (
     RECORDS,
     SOFTMAX,
     STEP_NOISE,
-    STREAM_WORDS,
     Data,
     Integers,
     Matrix,
@@ -32,17 +29,26 @@ from hockeystick.simulate.running.rule import (
 
 CONSTANT, CYCLIC, STAGEWISE, CONTINUOUS = range(4)  # step sizes
 SMALLEST_NORMAL = 2.0**-1022  # of noise, which rounding would change below
-BATCH_ROOM = 4096  # numbers for sums over batches, besides 16 models: record_losses.hpp
 
 
-class Work(NamedTuple):
-    """What some runs are, and room for one thread's intermediate results in one or some of them at once, of which all vectors are rows."""
+class Progress(NamedTuple):
+    """Some runs, which are rows."""
 
     first_run: int
     states: States
     clip_norms: Matrix  # after each round, where they are learnt
     failed: Integers  # in which round, from 1, a run became non-finite
     sent: Matrix  # by each client, where threads share those of one run
+
+
+class Work(NamedTuple):
+    """The fields of `Progress`, and room for one thread's intermediate results in one or some of the runs at once, of which all vectors are rows."""
+
+    first_run: int
+    states: States
+    clip_norms: Matrix
+    failed: Integers
+    sent: Matrix
     records_part: int  # addresses of the parts that are needed, else 0
     release_part: int
     point_part: int
@@ -204,7 +210,7 @@ def write_messages(data, rule, runs, client, rnd, seed, work):
 
 
 @part
-def release(data, rule, work, r, _, rnd, seed):
+def release_learnt(data, rule, work, r, _, rnd, seed):
     """Write the noisy mean of a batch's clipped gradients to the totals, and the next clip norm; return whether this can be used.
 
     The clip norm follows the noisy share of the gradients that are no longer than it. Mean and share are parts of one Gaussian release, whose
@@ -228,36 +234,3 @@ def release(data, rule, work, r, _, rnd, seed):
     clip_norm *= math.exp(-rule.clip_rate * (share - rule.quantile))
     work.clip_norms[r, rnd] = clip_norm
     return LEAST_CLIP_NORM <= clip_norm < math.inf and clip_norm * rule.noise_scales[0] >= SMALLEST_NORMAL
-
-
-def workspace(data: Data, rule: UpdateRule, dimension: int, runs: int, **progress: object) -> Work:
-    """Make room. Draws with replacement may be more than the records that there are."""
-    from hockeystick.simulate.kernels import server  # noqa: PLC0415 - it uses this module
-
-    silos, largest = data.offsets.size - 1, int(np.diff(data.offsets).max())
-    at, messages, gradients, totals, before = np.empty((5, runs, dimension))
-    parts = {
-        "records_part": 0 if rule.clip_rate > 0 else records_part(data, rule),
-        "release_part": release() if rule.clip_rate > 0 else 0,
-        "point_part": server.accelerated_point() if rule.server == server.ACCELERATED else 0,
-        "update_part": server.update_part(rule),
-    }
-    return Work(
-        stream=np.zeros(STREAM_WORDS, np.uint64),
-        clients=np.empty(silos, np.int64),
-        client_order=np.arange(silos),
-        records=np.empty(max(largest, int(rule.record_sizes.max())), np.int64),
-        record_order=np.arange(largest),
-        runs=np.empty(runs, np.int64),
-        at=at,
-        messages=messages,
-        gradients=gradients,
-        totals=totals,
-        before=before,
-        batch=np.empty(BATCH_ROOM + 16 * dimension),
-        record=np.empty(dimension),
-        units=np.empty(data.hidden + data.outputs),
-        noise=np.empty(dimension + 1),
-        **parts,
-        **progress,
-    )

@@ -15,13 +15,14 @@ from typing import Any
 
 import llvmlite.binding
 import numpy as np
+from llvmlite import ir
 from numba import cfunc, types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, lower_getattr_generic, models, register_model
 from numba.np.arrayobj import populate_array
 
-from hockeystick import _core
+import hockeystick._core as compiled
 from hockeystick.simulate.kernels import OPTIONS, intrinsic
 from hockeystick.simulate.running.rule import Data, UpdateRule
 
@@ -58,9 +59,9 @@ SIGNATURES = {
     "remaining": ("i", "pdip"),
     "draw": ("i", "pwiiiiiidipp"),
 }
-_C = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "w": ctypes.c_uint64, "d": ctypes.c_double, "v": None}
+_C: dict[str, Any] = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "w": ctypes.c_uint64, "d": ctypes.c_double, "v": None}
 _NUMBA = {"p": types.intp, "i": types.int64, "w": types.uint64, "d": types.float64, "v": types.void}
-_ADDRESSES: dict[str, int] = _core.simulator_functions()
+_ADDRESSES: dict[str, int] = compiled.simulator_functions()
 
 
 def function(name: str) -> Callable[..., Any]:
@@ -101,11 +102,11 @@ _KINDS = {
     "Integers": types.Array(types.int64, 1, "C"),
     "Words": types.Array(types.uint64, 1, "C"),
 }
-_DTYPES = {types.float64: np.float64, types.int64: np.int64, types.uint64: np.uint64}
+_DTYPES: dict[Any, Any] = {types.float64: np.float64, types.int64: np.int64, types.uint64: np.uint64}
 
 
 @functools.cache
-def _kinds(named: type) -> dict[str, Any]:
+def _kinds(named: Any) -> dict[str, Any]:
     """Return the type of each field, from its annotation."""
     texts = ((name, getattr(kind, "__forward_arg__", kind)) for name, kind in named.__annotations__.items())
     return {name: _KINDS[text] for name, text in texts}
@@ -114,7 +115,8 @@ def _kinds(named: type) -> dict[str, Any]:
 def words(named: Any) -> np.ndarray:
     """Return the words of a named tuple, whose arrays must outlive them."""
     found: list[int] = []
-    for value, kind in zip(named, _kinds(type(named)).values(), strict=True):
+    of: Any = type(named)
+    for value, kind in zip(named, _kinds(of).values(), strict=True):
         if isinstance(kind, types.Array):
             if value.ndim != kind.ndim or value.dtype != _DTYPES[kind.dtype] or not value.flags.c_contiguous:
                 msg = f"an array of {type(named).__name__} must be {kind}, not {value.dtype} of shape {value.shape}"
@@ -125,7 +127,7 @@ def words(named: Any) -> np.ndarray:
     return np.array(found, np.int64)
 
 
-class Fields(types.Type):  # type: ignore[misc]
+class Fields(types.Type):
     """The words of a named tuple, which are read field by field."""
 
     def __init__(self, named: type) -> None:
@@ -214,7 +216,8 @@ def part(body: Callable[..., Any]) -> Callable[[], int]:
 
     @functools.cache
     def address() -> int:
-        return int(cfunc(_PART, cache=True, **OPTIONS)(body).address)
+        made: Any = cfunc(_PART, cache=True, **OPTIONS)(body)
+        return int(made.address)
 
     return address
 
@@ -226,7 +229,7 @@ def call_part(typing_context, address, data, rule, work, r, client, rnd, seed): 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
         place, *given = arguments
         values = [builder.ptrtoint(one, cgutils.intp_t) for one in given[:3]] + given[3:]
-        kind = cgutils.ir.FunctionType(cgutils.intp_t, [cgutils.intp_t] * len(values))
+        kind = ir.FunctionType(cgutils.intp_t, [cgutils.intp_t] * len(values))
         return builder.call(builder.inttoptr(place, kind.as_pointer()), values)
 
     integers = [types.int64] * 3

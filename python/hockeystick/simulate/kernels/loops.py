@@ -16,16 +16,19 @@ from hockeystick.simulate.kernels.clients import work_at
 from hockeystick.simulate.kernels.core import call_part, data_at, pointer, row, rule_at
 from hockeystick.simulate.kernels.user_loss import predicted, write_gradient, written_value
 from hockeystick.simulate.running.rule import (
+    ACCELERATED,
     CLIENTS,
     CYCLIC,
     DROPOUT,
     EVERY,
     LINEAR_IN_RECORD,
     MODEL,
+    STREAM_WORDS,
     Data,
     UpdateRule,
 )
 
+BATCH_ROOM = 4096  # numbers for sums over batches, besides 16 models: record_losses.hpp
 RUNS_AT_ONCE = 8  # where they take the same records: a vector holds one number of each
 # Where eight sums of eight numbers leave room in the processor's registers.
 FASTER_HERE = bool(llvmlite.binding.get_host_cpu_features().get("avx512f", False))
@@ -146,6 +149,35 @@ def advance(data, rule, work, seed, first, last, part, start, step):
                 mean_message(data, rule, runs, count, rnd, seed, work, part, start, step)
             if part != SEND and not end(data, rule, work, runs, rnd, seed, learnt):
                 runs = alive(work.failed, group, work.first_run, work.runs)
+
+
+def workspace(data: Data, rule: UpdateRule, runs: int, progress: clients.Progress) -> clients.Work:
+    """Make room for some runs at once, and compile what they need. Draws with replacement may be more than the records that there are."""
+    silos, largest, dimension = data.offsets.size - 1, int(np.diff(data.offsets).max()), progress.states.shape[2]
+    learnt = rule.clip_rate > 0
+    at, messages, gradients, totals, before = np.empty((5, runs, dimension))
+    return clients.Work(
+        *progress,
+        records_part=0 if learnt else clients.records_part(data, rule),
+        release_part=clients.release_learnt() if learnt else 0,
+        point_part=server.accelerated_point() if rule.server == ACCELERATED else 0,
+        update_part=server.update_part(rule),
+        stream=np.zeros(STREAM_WORDS, np.uint64),
+        clients=np.empty(silos, np.int64),
+        client_order=np.arange(silos),
+        records=np.empty(max(largest, int(rule.record_sizes.max())), np.int64),
+        record_order=np.arange(largest),
+        runs=np.empty(runs, np.int64),
+        at=at,
+        messages=messages,
+        gradients=gradients,
+        totals=totals,
+        before=before,
+        batch=np.empty(BATCH_ROOM + 16 * dimension),
+        record=np.empty(dimension),
+        units=np.empty(data.hidden + data.outputs),
+        noise=np.empty(dimension + 1),
+    )
 
 
 # Models and records

@@ -286,7 +286,7 @@ class OfScore:
 
     def __call__(self, model: Array, features: Array, label: float) -> Array | float:
         """Return the function of the score, times the features for a gradient."""
-        found = self.function(float(features @ model), float(label))
+        found: float = self.function(float(features @ model), float(label))
         return found * features if self.gradient else found
 
 

@@ -38,21 +38,16 @@ class Engine:
             )
             raise ValueError(msg)
         self.clip_norms = np.full((num_runs, learnt), np.nan)  # after each round, where they are learnt
+        self.least, self.timed = math.inf, 0  # seconds of a round, in so many pieces that one thread made
         self.finished = 0  # rounds; between two pieces, states and failures are those after so many
 
     def _work(self, data: Data, at_once: int, first: int, last: int, sent: Array) -> clients.Work:
         """Return room for some of the runs, and the runs."""
-        return clients.workspace(
-            data,
-            self.rule,
-            self.states.shape[2],
-            at_once,
-            first_run=self.first_run + first,
-            states=self.states[first:last],
-            clip_norms=self.clip_norms[first:last],
-            failed=self.failed[first:last],
-            sent=sent,
+        runs = slice(first, last)
+        mine = clients.Progress(
+            self.first_run + first, self.states[runs], self.clip_norms[runs], self.failed[runs], sent
         )
+        return loops.workspace(data, self.rule, at_once, mine)
 
     def _loop(self, data: Data, work: clients.Work, *settings: int) -> None:
         given = [words(one) for one in (data, self.rule, work)]
@@ -92,16 +87,16 @@ class Engine:
         self, data: Data, first: int, last: int, pool: Executor, threads: int, done: Callable[[int], object]
     ) -> None:
         """Run rounds [first, last) in pieces, telling the length of each."""
-        piece, least, pieces = 1, math.inf, 0  # the least seconds of a round, in pieces that one thread made
+        piece = 1
         alone = len(self.states) == 1 and threads > 1 and data.offsets.size > 2
         while first < last and not self.failed.all():
             length = min(piece, last - first)
-            shared = alone and least > ROUND_SECONDS and pieces >= (1 if least > LONG_SECONDS else 3)
+            shared = alone and self.least > ROUND_SECONDS and self.timed >= (1 if self.least > LONG_SECONDS else 3)
             start = time.perf_counter()
             (self._clients if shared else self._runs)(data, first, first + length, pool, threads)
             seconds = time.perf_counter() - start
             if not shared:
-                least, pieces = min(least, seconds / length), pieces + 1
+                self.least, self.timed = min(self.least, seconds / length), self.timed + 1
             piece = max(1, min(16 * length, int(length * PIECE_SECONDS / max(seconds, 1e-9))))
             first += length
             self.finished = first
