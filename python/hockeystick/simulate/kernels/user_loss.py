@@ -118,14 +118,17 @@ def compiled(name: str, function: Callable[..., Any], given: tuple[Any, ...] = R
         msg = f"{name} must be a function that numba compiles: {' | '.join(told)}"
         raise TypeError(msg) from error
     kind, (good, domain) = dispatcher.overloads[given].signature.return_type, RETURNS[name]
-    if given == SCORE and kind != types.float64 and isinstance(kind, (types.Number, types.Boolean)):
-        return compiled(name, lambda score, label: float(dispatcher(score, label)), SCORE)
     if not good(kind):
         msg = f"{name} must return {domain}, not {kind}"
         raise TypeError(msg)
     if name == "predict" and kind != types.int64:
         return compiled(name, lambda model, features: types.int64(dispatcher(model, features)), given)
     return dispatcher
+
+
+def compiled_of_score(name: str, function: Any) -> Any:
+    """Return a function of score and label that is compiled for floats, whose default arguments and kind of number the loops need not know."""
+    return compiled(name, lambda score, label: float(function(score, label)), SCORE)
 
 
 def address(function: Any) -> int:
