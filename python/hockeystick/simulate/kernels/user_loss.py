@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 
 from hockeystick._checks.shown import shown
-from hockeystick.simulate.kernels import core, inlined, intrinsic, njit
+from hockeystick.simulate.kernels import core, internal, intrinsic, njit
 from hockeystick.simulate.kernels.core import pointer
 from hockeystick.simulate.running.rule import OWN
 
@@ -62,14 +62,14 @@ call_gradient = _caller(ANY_VECTOR, None)  # an empty one
 call_predict = _caller(types.int64, NO_CLASS)
 
 
-@inlined
+@internal
 def take(found, out):
     """Copy a gradient; one of another length is NaN."""
     for j in range(out.size):
         out[j] = found[j] if found.size == out.size else math.nan
 
 
-@inlined
+@internal
 def write_gradient(data, w, row, units, out):
     """Write the gradient of a record's loss; `units` has room for hidden units and outputs."""
     if data.kind == OWN:
@@ -78,7 +78,7 @@ def write_gradient(data, w, row, units, out):
         core.record_gradient(pointer(data), pointer(w), row, pointer(units), pointer(out))
 
 
-@inlined
+@internal
 def written_value(data, w, row, units):
     """Return the loss of a record."""
     if data.kind == OWN:
@@ -86,7 +86,7 @@ def written_value(data, w, row, units):
     return core.record_value(pointer(data), pointer(w), row, pointer(units))
 
 
-@inlined
+@internal
 def predicted(data, w, row, units):
     """Return the class that a model gives a record; where a function of the user's own raises, none that is a label."""
     if data.predict != 0:
