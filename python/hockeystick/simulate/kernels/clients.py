@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from hockeystick.simulate.kernels import core, inlined
+from hockeystick.simulate.kernels import core, internal
 from hockeystick.simulate.kernels.core import call_part, data_at, fields, part, pointer, row, rule_at
 from hockeystick.simulate.kernels.user_loss import call_gradient, take, write_gradient
 from hockeystick.simulate.running.rule import (
@@ -73,13 +73,13 @@ class Work(NamedTuple):
 work_at = fields(Work)
 
 
-@inlined
+@internal
 def of_round(factors, rnd):
     """Return what a round's step or noise is multiplied by."""
     return factors[min(rnd, factors.size - 1)]
 
 
-@inlined
+@internal
 def step_size(rule, rnd, step):
     """Return the step size of a local step of a round, both from 0."""
     if rule.schedule == CYCLIC:
@@ -91,7 +91,7 @@ def step_size(rule, rnd, step):
     return rule.learning_rate * of_round(rule.step_factors, rnd)
 
 
-@inlined
+@internal
 def draw_batch(data, rule, client, index, seed, work):
     """Draw batch number `index` of a client; return its size."""
     population = data.offsets[client + 1] - data.offsets[client]
@@ -143,7 +143,7 @@ def records_part(data: Data, rule: UpdateRule) -> int:
     return add_own() if rule.protocol_levels == 0 and data.kind == OWN else add_records()
 
 
-@inlined
+@internal
 def batch_gradients(data, rule, runs, client, index, seed, work):
     """Write the means of the clipped gradients of batch number `index`, at the models in the messages' place."""
     count = draw_batch(data, rule, client, index, seed, work)
@@ -161,7 +161,7 @@ def batch_gradients(data, rule, runs, client, index, seed, work):
             core.clip(rule.clip_norm, row(work.gradients, r), work.record.size)
 
 
-@inlined
+@internal
 def move(rule, r, client, rnd, step, seed, work):
     """Take a local step by a run's gradient, or send this; return whether there may be another step."""
     at, gradient, out, size = row(work.at, r), row(work.gradients, r), row(work.messages, r), work.record.size
@@ -177,7 +177,7 @@ def move(rule, r, client, rnd, step, seed, work):
     return True
 
 
-@inlined
+@internal
 def seal(rule, r, client, rnd, seed, work):
     """Turn what a client computed into what it sends: within reach, and noisy."""
     out, size = row(work.messages, r), work.record.size
@@ -192,7 +192,7 @@ def seal(rule, r, client, rnd, seed, work):
             core.add_normals(pointer(work.stream), scale, out, size)
 
 
-@inlined
+@internal
 def write_messages(data, rule, runs, client, rnd, seed, work):
     """Write what a client sends in each run after seeing its model: a noisy gradient or, after local steps, a noisy model."""
     core.copy(pointer(work.at), pointer(work.messages), runs * work.record.size)

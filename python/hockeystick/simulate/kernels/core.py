@@ -215,11 +215,10 @@ def part(body: Callable[..., Any]) -> Callable[[], int]:
     """Return a function that compiles body(data, rule, work, r, client, rnd, seed), all of them integers, and gives its address."""
 
     @functools.cache
-    def address() -> int:
-        made: Any = cfunc(_PART, cache=True, **OPTIONS)(body)
-        return int(made.address)
+    def made() -> Any:  # kept, and with it the machine code
+        return cfunc(_PART, cache=True, **OPTIONS)(body)
 
-    return address
+    return lambda: int(made().address)
 
 
 @intrinsic

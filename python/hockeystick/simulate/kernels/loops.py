@@ -11,7 +11,7 @@ import math
 import llvmlite.binding
 import numpy as np
 
-from hockeystick.simulate.kernels import clients, core, inlined, kernel, server
+from hockeystick.simulate.kernels import clients, core, internal, kernel, server
 from hockeystick.simulate.kernels.clients import work_at
 from hockeystick.simulate.kernels.core import call_part, data_at, pointer, row, rule_at
 from hockeystick.simulate.kernels.user_loss import predicted, write_gradient, written_value
@@ -46,7 +46,7 @@ def can_group(data: Data, rule: UpdateRule) -> bool:
     )
 
 
-@inlined
+@internal
 def participants(data, rule, rnd, seed, work):
     """Write which clients take part in a round, and return how many."""
     stream, order, out, run = pointer(work.stream), pointer(work.client_order), pointer(work.clients), work.runs[0]
@@ -58,7 +58,7 @@ def participants(data, rule, rnd, seed, work):
     return count
 
 
-@inlined
+@internal
 def mean_message(data, rule, runs, count, rnd, seed, work, part, first, step):
     """Take the mean of what every `step`-th of `count` participants sends, from the `first` on; or note what each sends.
 
@@ -81,7 +81,7 @@ def mean_message(data, rule, runs, count, rnd, seed, work, part, first, step):
         core.copy(pointer(work.at), pointer(work.totals), runs * size)
 
 
-@inlined
+@internal
 def alive(failed, group, first_run, runs):
     """Write which runs of a group have not failed, and return how many."""
     count = 0
@@ -92,7 +92,7 @@ def alive(failed, group, first_run, runs):
     return count
 
 
-@inlined
+@internal
 def begin(data, rule, work, runs, rnd, seed):
     """Begin a round of some runs: keep the iterates, and write where clients start from."""
     for k in range(runs):
@@ -104,7 +104,7 @@ def begin(data, rule, work, runs, rnd, seed):
     core.clear(pointer(work.totals), runs * work.record.size)
 
 
-@inlined
+@internal
 def end(data, rule, work, runs, rnd, seed, learnt):
     """End a round of some runs by what clients sent; one whose model, or learnt clip norm, is not finite goes back. Return whether none does."""
     good = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hockeystick.simulate.kernels import core, inlined
+from hockeystick.simulate.kernels import core, internal
 from hockeystick.simulate.kernels.clients import step_size, work_at
 from hockeystick.simulate.kernels.core import part, pointer, row, rule_at
 from hockeystick.simulate.running.rule import (
@@ -24,7 +24,7 @@ from hockeystick.simulate.running.rule import (
 )
 
 
-@inlined
+@internal
 def _acceleration(rule, rnd):
     """Return alpha_r = 2/(r + 1) and eta_r = 4 phi/(r (r + 1)) of accelerated stochastic approximation, and where the last iterate stands.
 
@@ -117,7 +117,7 @@ def update_part(rule: UpdateRule) -> int:
     return found() if found else 0
 
 
-@inlined
+@internal
 def move(rule, w, mean, size, rnd):
     """Move the model to the mean of the messages, or by it."""
     if rule.server == AVERAGE:
@@ -127,7 +127,7 @@ def move(rule, w, mean, size, rnd):
     core.project(rule.radius, w, size)
 
 
-@inlined
+@internal
 def release(rule, state, size, rnd, run, seed, stream):
     """Release the model, unless another is, or the run has stopped."""
     if rule.release == MEAN or rule.server == ACCELERATED:

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 
 from hockeystick._checks.shown import shown
-from hockeystick.simulate.kernels import core, inlined, intrinsic, njit
+from hockeystick.simulate.kernels import core, internal, intrinsic, njit
 from hockeystick.simulate.kernels.core import pointer
 from hockeystick.simulate.running.rule import OWN
 
@@ -62,14 +62,14 @@ call_gradient = _caller(ANY_VECTOR, None)  # an empty one
 call_predict = _caller(types.int64, NO_CLASS)
 
 
-@inlined
+@internal
 def take(found, out):
     """Copy a gradient; one of another length is NaN."""
     for j in range(out.size):
         out[j] = found[j] if found.size == out.size else math.nan
 
 
-@inlined
+@internal
 def write_gradient(data, w, row, units, out):
     """Write the gradient of a record's loss; `units` has room for hidden units and outputs."""
     if data.kind == OWN:
@@ -78,7 +78,7 @@ def write_gradient(data, w, row, units, out):
         core.record_gradient(pointer(data), pointer(w), row, pointer(units), pointer(out))
 
 
-@inlined
+@internal
 def written_value(data, w, row, units):
     """Return the loss of a record."""
     if data.kind == OWN:
@@ -86,7 +86,7 @@ def written_value(data, w, row, units):
     return core.record_value(pointer(data), pointer(w), row, pointer(units))
 
 
-@inlined
+@internal
 def predicted(data, w, row, units):
     """Return the class that a model gives a record; where a function of the user's own raises, none that is a label."""
     if data.predict != 0:
@@ -118,14 +118,17 @@ def compiled(name: str, function: Callable[..., Any], given: tuple[Any, ...] = R
         msg = f"{name} must be a function that numba compiles: {' | '.join(told)}"
         raise TypeError(msg) from error
     kind, (good, domain) = dispatcher.overloads[given].signature.return_type, RETURNS[name]
-    if given == SCORE and kind != types.float64 and isinstance(kind, (types.Number, types.Boolean)):
-        return compiled(name, lambda score, label: float(dispatcher(score, label)), SCORE)
     if not good(kind):
         msg = f"{name} must return {domain}, not {kind}"
         raise TypeError(msg)
     if name == "predict" and kind != types.int64:
         return compiled(name, lambda model, features: types.int64(dispatcher(model, features)), given)
     return dispatcher
+
+
+def compiled_of_score(name: str, function: Any) -> Any:
+    """Return a function of score and label that is compiled for floats, whose default arguments and kind of number the loops need not know."""
+    return compiled(name, lambda score, label: float(function(score, label)), SCORE)
 
 
 def address(function: Any) -> int:

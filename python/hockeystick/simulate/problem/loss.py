@@ -105,6 +105,7 @@ class Loss(Checked):
     predict: Callable[..., Any] | None = None
     of_scores: tuple[Any, Any] | None = None  # of `of_score`; its constants are those of a function of the score
     compiled: tuple[Any, Any, Any] = field(init=False)  # as Python calls them
+    kept: tuple[Any, Any, Any] = field(init=False)  # as the loops call them
     addresses: tuple[int, int, int] = field(init=False)  # of their machine code
 
     def __post_init__(self) -> None:
@@ -147,9 +148,11 @@ class Loss(Checked):
             called = user_loss.compiled("value", self.value), user_loss.compiled("gradient", self.gradient)
             self._set(compiled=(*called, predict))
         else:
-            called = self.of_scores
+            value, slope = self.of_scores
+            called = user_loss.compiled_of_score("value", value), user_loss.compiled_of_score("slope", slope)
             self._set(compiled=(self.value, self.gradient, predict))
-        self._set(addresses=tuple(user_loss.address(function) for function in (*called, predict)))
+        kept = (*called, predict)
+        self._set(kept=kept, addresses=tuple(user_loss.address(function) for function in kept))
 
     @property
     def kind(self) -> int:
@@ -199,10 +202,7 @@ class Loss(Checked):
         """
         from hockeystick.simulate.kernels import user_loss  # noqa: PLC0415 - as above
 
-        scalars = (
-            user_loss.compiled("value", value, user_loss.SCORE),
-            user_loss.compiled("slope", slope, user_loss.SCORE),
-        )
+        scalars = user_loss.as_numba("value", value), user_loss.as_numba("slope", slope)
         stated: dict[str, Any] = {"smoothness": smoothness, "lipschitz": lipschitz, "convex": convex}
         functions = OfScore(scalars[0], gradient=False), OfScore(scalars[1], gradient=True)
         return cls(*functions, predict=predict, of_scores=scalars, **stated)
