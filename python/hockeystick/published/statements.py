@@ -141,7 +141,8 @@ def statement(paper: str, name: str, /, **settings: Any) -> Statement:
     ours = [row for row in table() if row.paper == number]
     rows = [row for row in ours if row.name == name] or [row for row in ours if _names(row.name, name)]
     if not rows:
-        msg = f"name must be a statement of paper {number}, not {shown(name)}; hockeystick papers {number} lists them"
+        listed = ", ".join(dict.fromkeys(row.name for row in ours))
+        msg = f"name must be a statement of paper {number}, not {shown(name)}; it has {listed}"
         raise ValueError(msg)
     return Statement(number, tuple(rows), MappingProxyType(_values(rows, settings) if settings else {}))
 
