@@ -23,7 +23,7 @@ from hockeystick._checks.arguments import table
 from hockeystick._checks.hints import meant, needs
 from hockeystick._core import __version__
 from hockeystick._statements import FORMATS
-from hockeystick.cli import arguments, budget, figures, papers, plan, plot, simulate, sweep
+from hockeystick.cli import arguments, budget, figures, plan, plot, simulate, sweep
 from hockeystick.training.dpsgd_setup import SAMPLINGS
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -38,7 +38,6 @@ KINDS: dict[str, dict[str, Any]] = {
     **{word: {"type": getattr(arguments, word)} for word in ("file", "picture", "shards")},
     "assignment": {"type": arguments.assignment, "action": "append"},
     "repeated": {"action": "append"},
-    "optional text": {"nargs": "?"},
     "several": {"nargs": "+"},
     "any number": {"nargs": "*"},
     "new file": {"type": Path, "nargs": "?"},
@@ -173,15 +172,6 @@ COMMANDS = {
         plan.run,
         "Feasible settings of a federated training, certified for a budget, by their bound on the excess risk.",
         "The risk bounds assume convex, Lipschitz and smooth losses and independent records; what the privacy assumes is printed.",
-    ),
-    "papers": Command(
-        "what five papers state, whether it is true, and its formulas at your numbers",
-        (
-            "papers 003",
-            'papers 003 "Theorem F.1"',
-        ),
-        papers.run,
-        "Lists the papers, the statements of one with their verdicts, or prints a statement: what is printed, what holds, a counterexample, and the tests.",
     ),
     "figures": Command(
         "the figures and tables of the papers, as data (CSV) and pictures",

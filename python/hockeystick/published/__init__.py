@@ -79,14 +79,12 @@ from hockeystick.published.shuffled_messages import (
     shuffle_vector_sum,
     shuffled_mb_sgd_sigma,
 )
-from hockeystick.published.statements import Statement, statement
 from hockeystick.published.warning import UnsoundBoundWarning
 
 __all__ = [
     "DistortionHistory",
     "HeuristicNoise",
     "SamplingConditions",
-    "Statement",
     "StepSizeBounds",
     "TradeoffConditions",
     "UnsoundBoundWarning",
@@ -132,7 +130,6 @@ __all__ = [
     "shuffled_mb_sgd_sigma",
     "silo_noise_sigmas",
     "silo_xi",
-    "statement",
     "step_size_convex",
     "subsampling_amplification",
     "tradeoff_upper_bound",
