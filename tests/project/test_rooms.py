@@ -52,7 +52,7 @@ PACKAGE_LAYERS = {
     "last_iterate": "_checks _numeric accounting _hidden_states",
     "federated": "_checks _numeric mechanisms accounting _hidden_states",
     "interop": "_checks _numeric _statements kernels mechanisms correlated_noise accounting risk training",
-    "published": "_checks kernels distortion _hidden_states isrl last_iterate federated",
+    "published": "_checks _files _numeric kernels distortion _hidden_states isrl last_iterate federated",
     "simulate": "_checks _files _numeric mechanisms correlated_noise accounting training isrl _hidden_states last_iterate federated",
     "utility": "_checks _numeric kernels mechanisms accounting _hidden_states last_iterate isrl federated published simulate",
     "sweep": "_checks _files _numeric accounting _hidden_states last_iterate federated simulate",

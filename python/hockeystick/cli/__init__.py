@@ -23,7 +23,7 @@ from hockeystick._checks.arguments import table
 from hockeystick._checks.hints import meant, needs
 from hockeystick._core import __version__
 from hockeystick._statements import FORMATS
-from hockeystick.cli import arguments, budget, figures, plan, plot, simulate, sweep
+from hockeystick.cli import arguments, budget, figures, papers, plan, plot, simulate, sweep
 from hockeystick.training.dpsgd_setup import SAMPLINGS
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -40,6 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "repeated": {"action": "append"},
     "several": {"nargs": "+"},
     "any number": {"nargs": "*"},
+    "word": {"nargs": "?"},
     "new file": {"type": Path, "nargs": "?"},
     "target": {"choices": [name.replace("_", "-") for name in (*budget.TARGETS, *budget.FEDERATED_TARGETS)]},
     "sampling": {"choices": SAMPLINGS},
@@ -179,6 +180,14 @@ COMMANDS = {
         figures.run,
         "Lists the figures and tables of the papers, or computes some: data as CSV, pictures as PNG and SVG.",
         "Runs are seeded: the same command writes the same data.",
+    ),
+    "papers": Command(
+        "what five papers state, statement by statement: verdicts, and numbers at your settings",
+        ("papers 003", 'papers 003 "Theorem F.1" --set epsilon=2'),
+        papers.run,
+        "Lists the papers, or the statements of one; or writes a statement's verdict, what its formula gives, what is certified, and a "
+        "counterexample to what is false.",
+        "A number whose status is published but unsound is no guarantee.",
     ),
     "simulate": Command(
         "run a plan of one training, and say what it reaches and what is certified",

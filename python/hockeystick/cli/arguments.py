@@ -19,7 +19,7 @@ def _require(is_right: bool, words: str, text: str) -> None:
         raise argparse.ArgumentTypeError(message)
 
 
-def _value(text: str) -> float:
+def real(text: str) -> float:
     """Return the number, 256/60000 being a division as in Python; NaN if it is none."""
     numerator, slash, denominator = text.partition("/")
     try:
@@ -33,7 +33,7 @@ def _number(domain: Domain) -> Callable[[str], float]:
     rule, words = domain
 
     def read(text: str) -> float:
-        value = _value(text)
+        value = real(text)
         _require(rule(value), words, text)
         return value
 
@@ -47,7 +47,7 @@ def _integer(largest: int) -> Callable[[str], int]:
         try:
             value = int(text)
         except ValueError:
-            number = _value(text)  # 1e4 and 1202.0 are counts, too
+            number = real(text)  # 1e4 and 1202.0 are counts, too
             value = int(number) if number.is_integer() and number < LARGEST_COUNT else 0
         _require(1 <= value <= largest, f"be an integer in [1, {largest}]", text)
         return value

@@ -12,17 +12,12 @@ from typing import TYPE_CHECKING, Any
 from hockeystick._checks import count_scalar
 from hockeystick.figures import style
 from hockeystick.figures.table import Table
+from hockeystick.published.statements import PAPERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DOTS_PER_INCH = 150
-PAPERS = {
-    "000": "Asoodeh, Chen, Calmon, Özgür 2021",
-    "002": "Asoodeh, Diaz, Calmon 2020",
-    "003": "Lowy, Razaviyayn 2023",
-    "004": "Sun, Shen, Tao 2024",
-}
 DIGITS = "scikit-learn's digits"
 
 
@@ -66,7 +61,7 @@ class Entry:
     @property
     def paper(self) -> str:
         """Authors and year."""
-        return PAPERS[self.name.partition("/")[0]]
+        return PAPERS[self.name.partition("/")[0]][1]
 
     @property
     def file(self) -> str:

@@ -3,7 +3,7 @@
 Those whose proofs fail emit `UnsoundBoundWarning`; each docstring shows the counterexample. Others are sound and loose, and
 say so. What holds, under the same names, is in `hockeystick.last_iterate`, `hockeystick.federated`, `hockeystick.isrl`,
 `hockeystick.distortion` and `hockeystick.utility`. Nothing outside this package calls it but `hockeystick.utility.analyses`, to
-show it beside what holds.
+show it beside what holds, and what asks `statement`, which says of every statement of five papers what it is worth.
 """
 
 from __future__ import annotations
@@ -79,12 +79,14 @@ from hockeystick.published.shuffled_messages import (
     shuffle_vector_sum,
     shuffled_mb_sgd_sigma,
 )
+from hockeystick.published.statements import Statement, statement
 from hockeystick.published.warning import UnsoundBoundWarning
 
 __all__ = [
     "DistortionHistory",
     "HeuristicNoise",
     "SamplingConditions",
+    "Statement",
     "StepSizeBounds",
     "TradeoffConditions",
     "UnsoundBoundWarning",
@@ -130,6 +132,7 @@ __all__ = [
     "shuffled_mb_sgd_sigma",
     "silo_noise_sigmas",
     "silo_xi",
+    "statement",
     "step_size_convex",
     "subsampling_amplification",
     "tradeoff_upper_bound",

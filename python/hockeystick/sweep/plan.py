@@ -12,18 +12,16 @@ from __future__ import annotations
 import math
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._checks.hints import needs
+from hockeystick._files import read_toml
 from hockeystick.sweep.errors import OutputError, PlanError, must, require, shorten
 from hockeystick.sweep.functions import Function, lookup, registered
 
@@ -118,20 +116,14 @@ def read(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the content of a TOML file; a mapping is that already."""
     if isinstance(plan, Mapping):
         return plan
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - needed here only
-    else:
-        with needs("sweep", "a plan in a file needs tomli on Python 3.10"):
-            import tomli as tomllib  # noqa: PLC0415
     try:
-        content: dict[str, Any] = tomllib.loads(Path(plan).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return read_toml(plan)
+    except (OSError, ValueError, RecursionError) as error:  # an error of the text is a ValueError
         reason = error.strerror if isinstance(error, OSError) else error
         if isinstance(error, RecursionError):
             reason = "it is nested too deeply"
         message = f"plan must be a TOML file, not {os.fspath(plan)}: {reason}"
         raise PlanError(message) from error
-    return content
 
 
 def parse(source: Mapping[str, Any]) -> Plan:
