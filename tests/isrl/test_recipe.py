@@ -42,6 +42,7 @@ def test_recipes_keep_the_budget_and_learn(name: str, settings: dict[str, Any], 
         ("sgd", {}, "algorithm must be "),
         ("erm", {"batch_size": 1001}, "batch_size must be at most 1000, the records of the smallest silo, not 1001"),
         ("erm", {"radius": 0.0}, "radius must be positive"),
+        ("erm", {"regularization": 0.1}, "regularization must be 0 for 'erm', not 0.1"),
         ("one_pass", {"rounds": 3}, "rounds must not be given for 'one_pass'"),
         ("multistage", {}, "regularization must be positive for 'multistage'"),
         ("multistage", {"regularization": 0.1, "batch_size": 500}, "rounds must be at least "),
@@ -63,7 +64,7 @@ def test_what_is_no_budget(budget: Any) -> None:
 def test_problem_without_constants() -> None:
     """What is read off the data protects nobody."""
     private = simulate.Problem("logistic", np.eye(4), [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="problem must have a public lipschitz: give it a feature_bound"):
+    with pytest.raises(ValueError, match="problem must have a positive public lipschitz"):
         isrl.recipe("erm", BUDGET, private)
     crooked = simulate.Problem("network", np.eye(4), [0, 1, 0, 1], hidden=2, feature_bound=1.0)
     with pytest.raises(ValueError, match="problem must "):

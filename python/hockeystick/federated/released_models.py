@@ -209,7 +209,7 @@ def view_from(view: View, proven: Mapping[View, Callable[[], Guarantee]]) -> Gua
 
 def smallest_of(released: str, found: Iterable[Guarantee]) -> Guarantee:
     """Return the guarantee whose epsilon is the smallest of several under one adjacency, the first one's."""
-    first, *others = found
+    first, *others = (part for guarantee in found for part in guarantee.parts or (guarantee,))
     parts = [first, *(part for part in others if part.adjacency == first.adjacency)]
     if len(parts) == 1:
         return parts[0]

@@ -143,6 +143,9 @@ def recipe(
     if rounds is not None and algorithm in ("one_pass", "multistage"):
         msg = f"rounds must not be given for {shown(algorithm)}: one pass has num_records // batch_size rounds"
         raise ValueError(msg)
+    if regularization and algorithm != "multistage":
+        msg = f"regularization must be 0 for {shown(algorithm)}, not {regularization}: it is that of 'multistage'"
+        raise ValueError(msg)
     asked = None if rounds is None else count_scalar("rounds", rounds)
     shared = {"clip_norm": setting.lipschitz, "radius": setting.diameter / 2.0}
     if algorithm in ("mb_sgd", "mb_sgd_with_replacement"):
@@ -158,8 +161,8 @@ def _setting(budget: Sequence[float], problem: Any, radius: float, regularizatio
         raise ValueError(msg)
     epsilon, delta = positive_scalar("budget[0]", budget[0]), scalar("budget[1]", budget[1], *interval("(0, 1)"))
     for name in ("lipschitz", "smoothness"):
-        if getattr(problem, name) is None:
-            msg = f"problem must have a public {name}: give it a feature_bound"
+        if not getattr(problem, name, None):
+            msg = f"problem must have a positive public {name}: not every loss has one, and some need a feature_bound"
             raise ValueError(msg)
     if not problem.convex:
         msg = f"problem must be convex, not {shown(problem)}"

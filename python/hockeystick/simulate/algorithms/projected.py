@@ -136,7 +136,7 @@ class ProjectedNoisySGD(Algorithm):
         return Guarantee("replace", WORDS["last_model"], "last_iterate.best_cyclic", by_bisection(delta_of))
 
     def _is_smooth(self, problem: Problem) -> bool:
-        """Tell whether the theorems on smooth convex losses apply: short steps along gradients that clipping leaves as they are, or constant."""
+        """Tell whether the theorems on smooth convex losses apply: short steps along gradients that clipping leaves as they are, or constant as they were."""
         if not problem.convex or problem.smoothness is None:
             return False
         if problem.smoothness > 0.0 and (problem.lipschitz is None or problem.lipschitz > self.clip_norm):
