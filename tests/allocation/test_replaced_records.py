@@ -16,6 +16,38 @@ from enumeration import allocated_delta, bracket, directions, encloses, normal_l
 replaced = functools.partial(bracket, adjacency="replace")
 
 
+def integer_law(mechanism):
+    """Return the law of the noise on integers, and its ratios to the law moved up and down by the sensitivity."""
+    moved, gaussian = int(mechanism.sensitivity), isinstance(mechanism, hs.DiscreteGaussian)
+    reach = int(25 * mechanism.noise_std) if gaussian else 60
+    k = np.arange(-reach - moved, reach + moved + 1)
+    log = -(k**2) / (2 * mechanism.noise_std**2) if gaussian else -mechanism.inverse_scale * abs(k)
+    middle = log[moved:-moved]
+    law = np.exp(middle) / np.exp(middle).sum()
+    return law, np.exp(log[: -2 * moved] - middle), np.exp(log[2 * moved :] - middle)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "kink"),
+    [
+        (hs.DiscreteGaussian(0.5), 16.030833333),
+        (hs.DiscreteGaussian(1.3639278544165403), 3.762835585749917),
+        (hs.DiscreteGaussian(0.7694852509305262, 2), 16.888840509400914),
+        (hs.mechanisms.DiscreteLaplace(0.6396338164310605), 0.6230834911559726),
+        (hs.mechanisms.DiscreteLaplace(1.611061292204581, 5), 15.440308432232857),
+    ],
+    ids=str,
+)
+def test_kinks_of_the_curve_are_not_cut_off(mechanism, kink):
+    """Where a curve of outcomes bends close to a point that is computed: both ends, by all outcomes of two steps."""
+    law, more, less = integer_law(mechanism)
+    for eps in (kink, 0.98 * kink, 1.02 * kink, 1e-3 * kink):
+        truth = allocated_delta(law, more, less, 2, 1, eps)
+        found = replaced(hs.RandomAllocation(mechanism, 2), eps)
+        assert found.lower <= truth * (1 + 1e-9) + 1e-25
+        assert truth * (1 - 1e-9) - 1e-25 <= found.upper
+
+
 @pytest.mark.share(4, by_day=2)
 @pytest.mark.parametrize("noise", [0.7, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("num_steps", [1, 2, pytest.param(3, marks=pytest.mark.slow)])

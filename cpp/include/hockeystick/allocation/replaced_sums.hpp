@@ -142,8 +142,10 @@ inline double replaced_delta(const OppositeRatios& step, std::int64_t num_steps,
     double delta = sums.infinite;
     for (const Atom& atom : sums.atoms)
         delta += atom.mass * max(atom.value - moved * (std::fabs(atom.value) + t * (1.0 + c)), 0.0);
-    const double share = (sums.errors.mass + roundings) * (upper ? 1.0 : -1.0);
-    return min(delta * (1.0 + share) / t, 1.0);
+    // Each step has lost a share z of its mass at most, all of them t z: (1 - z)^-t <= 1/(1 - t z).
+    const double share = sums.errors.mass + roundings;
+    if (!upper) return max(delta * (1.0 - share), 0.0) / t;
+    return share < 1.0 ? min(delta / (1.0 - share) / t, 1.0) : 1.0;
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -245,7 +245,7 @@ class PointsBelow {
             const bool last = i + 1 == eps_.size();
             const double slope = from_left(i);
             if (!last) add_between(i, slope);
-            else if (lower_[i] > 1e-9 * slope) add(eps_[i] + std::log1p(lower_[i] / slope) * up, 0.0);
+            else if (lower_[i] > 1e-9 * slope) add(eps_[i] + std::log1p(lower_[i] / slope) * down, 0.0);
         }
         if (found_.remove.back() > 0.0) found_.remove.back() = 0.0;
         found_.add = found_.remove;
@@ -266,14 +266,16 @@ class PointsBelow {
         return max(lower_[i] - upper_[i + 1], 0.0) / std::expm1(eps_[i + 1] - eps_[i]) * down;
     }
 
-    // A point between i and i + 1 below both lines, where they meet.
+    // The point between i and i + 1 where both lines meet; if they do not, the chord is below one. To
+    // the left of its place it is below both. Where it is close to point i, that is lowered to it.
     void add_between(std::size_t i, double fall) {
         const double width = std::expm1(eps_[i + 1] - eps_[i]), rise = from_right(i + 1) / (1.0 + width);
         const double x = (lower_[i] - lower_[i + 1] - rise * width) / (fall - rise);
-        if (!(x > 1e-3 * width && x < 0.999 * width)) return;
-        const double share = 1.0 - 1e-12;  // of rounding
+        if (!(x > 0.0 && x < width)) return;
         const double left = lower_[i] - fall * x, right = lower_[i + 1] + rise * (width - x);
-        add(eps_[i] + std::log1p(x), min(left, right) * share);
+        const double value = min(left, right) * (1.0 - 1e-12), at = (eps_[i] + std::log1p(x)) * (1.0 - four_roundings);
+        if (at > eps_[i] && x > 1e-6 * width) add(min(at, std::nextafter(eps_[i + 1], 0.0)), value);
+        else found_.remove.back() = max(min(found_.remove.back(), value), 0.0);
     }
     // Where a chord would rise, the later point is lowered.
     void add(double eps, double delta) {
