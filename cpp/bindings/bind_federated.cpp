@@ -81,6 +81,16 @@ grid::Double published_fedavg_gdp(const std::string& name, const std::vector<gri
     });
 }
 
+grid::Double fedavg_gdp_limit(const std::string& name, const std::vector<grid::Double>& arguments,
+                              std::size_t threads) {
+    const federated::StepSchedule schedule = grid::schedule_named(name);
+    const auto cell = [schedule](const std::atomic<bool>&, auto... values) {
+        std::vector<hockeystick::hidden_state::ShiftBlock> blocks;
+        return federated::fedavg_gdp_limit(schedule, values..., blocks);
+    };
+    return grid::map<7>(arguments, threads, cell, 1);
+}
+
 // The arguments of a trusted aggregator. `cells`: eps, num_users, batch_size, suffix of shape
 // (...). `rounds`: learning_rate, noise_std, lipschitz, radius, smoothness, and for the bounds
 // strong_convexity, of shape (..., T), or (..., 1) for constants.
@@ -182,6 +192,7 @@ void bind_federated(door::Module& m) {
     define("trusted_aggregator_bounds", trusted_aggregator_bounds);
     m.attr("max_scheduled_rounds") = federated::max_scheduled_rounds;
     bind_parameters(m);
+    m.def("fedavg_gdp_limit", fedavg_gdp_limit, py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
     m.def("published_fedavg_gdp", published_fedavg_gdp, py::arg("schedule"), py::arg("arguments"), py::arg("threads"));
     grid::define(m, "published_fedprox_gdp", federated::published::fedprox_gdp);
 }

@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from hockeystick._checks.doors import open_room
 from hockeystick.federated.fedavg import (
+    GdpLimit,
     fedavg_delta,
     fedavg_epsilon,
     fedavg_gdp,
+    fedavg_gdp_limit,
     fedprox_delta,
     fedprox_epsilon,
     fedprox_gdp,
@@ -34,6 +36,7 @@ from hockeystick.federated.trusted_aggregator import (
 )
 
 __all__ = [
+    "GdpLimit",
     "accumulated_step_size",
     "best",
     "best_sampled",
@@ -41,6 +44,7 @@ __all__ = [
     "fedavg_delta",
     "fedavg_epsilon",
     "fedavg_gdp",
+    "fedavg_gdp_limit",
     "fedprox_delta",
     "fedprox_epsilon",
     "fedprox_gdp",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,6 +112,80 @@ def fedavg_gdp(
     1.414214 0.141422
     """
     return scheduled("fedavg", "gdp", locals())
+
+
+class GdpLimit(NamedTuple):
+    """How the Gaussian-DP parameter of `fedavg_gdp` behaves as the rounds grow without end.
+
+    Attributes
+    ----------
+    limit : ndarray or float
+        Its limit; infinite, positive or 0. **No bound for any number of rounds**: it may be approached from above.
+    exponent : ndarray or float
+        The limit of ln(mu)/ln(T): mu grows or falls like this power of the rounds, up to logarithms.
+    """
+
+    limit: Result
+    exponent: Result
+
+
+def fedavg_gdp_limit(
+    *,
+    local_steps: ArrayLike,
+    num_clients: ArrayLike,
+    clip_norm: ArrayLike,
+    noise_std: ArrayLike,
+    smoothness: ArrayLike,
+    learning_rate: ArrayLike,
+    schedule: Schedule = "constant",
+    diameter: ArrayLike | None = None,
+    num_threads: int | None = None,
+    on_error: OnError = "raise",
+) -> GdpLimit:
+    r"""Return the limit of the Gaussian-DP parameter of Noisy-FedAvg's last model for many rounds, and the power of T that leads to it.
+
+    Parameters
+    ----------
+    local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, schedule, diameter, num_threads, on_error : array_like
+        As in `fedavg_gdp`.
+
+    Returns
+    -------
+    GdpLimit
+        Limit and exponent, of the broadcast shape; the limit to about 1e-9 relative.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    With p = learning_rate smoothness for "continuous" steps and local_steps times that for "stagewise" ones: without a diameter both have
+    the exponent min(p - 1/2, 0), so that the last model forgets every record for p <= 1/2 (at 1/2 like :math:`1/\sqrt{\ln T}`) and has a positive limit
+    above. In a ball the exponent is -1/2 for every p. "constant" and "cyclic" steps grow like :math:`\sqrt T`, and have a positive limit in a ball.
+    Proofs: `docs/core/federated.md`, "Many rounds".
+
+    Examples
+    --------
+    >>> from hockeystick import federated
+    >>> setting = dict(local_steps=1, num_clients=1, clip_norm=1.0, noise_std=1.0, smoothness=1.0, schedule="continuous")
+    >>> found = federated.fedavg_gdp_limit(**setting, learning_rate=[0.1, 1.0])
+    >>> print(found.limit.round(5), found.exponent)
+    [0.      2.49042] [-0.4  0. ]
+    """
+    given = {**locals(), "diameter": np.inf if diameter is None else diameter}
+    grid = Checks(num_threads, on_error)
+    choice("schedule", schedule, SCHEDULES)
+    known = arrays(given, grid, diameter="positive_or_infinite")
+    limit = grid.map(partial(core.fedavg_gdp_limit, schedule), *known.values())
+    steps, *_, smooth, rate, ball = np.broadcast_arrays(*known.values())
+    if schedule in SCHEDULES_BY_ROUND:
+        power = rate * smooth * (steps if schedule == "stagewise" else 1.0)
+        exponent = np.where(np.isfinite(ball), -0.5, np.minimum(power - 0.5, 0.0))
+    else:
+        exponent = np.where(np.isfinite(ball), 0.0, 0.5)
+    return GdpLimit(limit, np.where(np.isnan(limit), np.nan, exponent)[()])
 
 
 def fedavg_delta(

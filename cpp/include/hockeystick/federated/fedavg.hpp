@@ -222,5 +222,63 @@ double fedprox_gdp(StepSchedule schedule, double rounds, double local_steps, dou
     return scheduled_gdp(drift, constant_over_rounds(schedule), rounds, units, diameter, blocks);
 }
 
+// The limit of fedavg_gdp for many rounds, in units of gamma (docs/core/federated.md, "Many rounds").
+//
+// With P_t = rho_0 ... rho_t, one block of rounds costs A^2/B, A = sum gamma_t/P_t, B = sum P_t^{-2}.
+// Both are summed over `summed_rounds`; what follows is the limit of (p - 1 + r) u/((1 - r)(p - 1)),
+// which for terms u of order t^{-p} and ratio r of the next one to u differs from the sum from u on
+// by a relative O(1/t^2) (Raabe).
+inline constexpr double summed_rounds = 20000.0;
+
+// The sum from u on, of terms of order t^{-p}, where the next one is exp(log_ratio) u.
+inline double power_tail(double u, double log_ratio, double p) {
+    const double ratio = std::exp(log_ratio);
+    return u * (p - 1.0 + ratio) / (-std::expm1(log_ratio) * (p - 1.0));
+}
+
+// H after all rounds of a schedule that falls over the rounds: t^{-power} is the order of 1/P_t, and
+// power > 1/2.
+template <class Drift> double falling_cost_limit(const Drift& drift, double power, std::vector<ShiftBlock>& blocks) {
+    pool_blocks(drift, 0, static_cast<std::size_t>(summed_rounds), 0.0, blocks);
+    const RoundDrift next = drift(static_cast<std::size_t>(summed_rounds));
+    const RoundDrift after = drift(static_cast<std::size_t>(summed_rounds) + 1);
+    const double log_fall = std::log(after.gamma / next.gamma);
+    const double squares = power_tail(next.gamma * next.gamma, 2.0 * log_fall, 2.0);
+    if (blocks.size() > 1) return total_cost(blocks) + squares;  // gaps are closed where they arise
+    // In a block's units w_t = P_{T-1}/P_t: the next round's own w is 1/rho.
+    const ShiftBlock& all = blocks.front();
+    const double unit = std::exp(-all.scale);
+    const double w = unit * std::exp(-next.log_rho);
+    const double rises = power_tail(w * next.gamma, log_fall - after.log_rho, 1.0 + power);
+    const double widths = power_tail(w * w, -2.0 * after.log_rho, 2.0 * power);
+    const double rise = all.rise + rises, width = all.width + widths;
+    if (power <= 1.0) return rise * rise / width;
+    // The block ends, x times later, where its shift is the gap that arises: g x^{power - 1}.
+    const double x = std::pow(rise / width * w / next.gamma, 1.0 / (power - 1.0));
+    const double closed = rise - rises * std::pow(x, -power);
+    return closed * closed / (width - widths * std::pow(x, 1.0 - 2.0 * power)) + squares / x;
+}
+
+inline double fedavg_gdp_limit(StepSchedule schedule, double local_steps, double num_clients, double clip_norm,
+                               double noise_std, double smoothness, double learning_rate, double diameter,
+                               std::vector<ShiftBlock>& blocks) {
+    const FloatingEnvironment environment;
+    if (!legal_federation(1.0, local_steps, num_clients, clip_norm, noise_std, smoothness, learning_rate, diameter))
+        return nan;
+    const auto drift = [&](std::size_t t) {
+        return fedavg_drift(schedule, static_cast<double>(t), local_steps, learning_rate, smoothness);
+    };
+    const DriftUnits units{clip_norm, noise_std, num_clients, learning_rate};
+    if (constant_over_rounds(schedule)) {
+        if (diameter == infinity) return infinity;
+        constexpr double many = 1e15;  // the best start is some rounds before the end
+        return scheduled_gdp(drift, true, many, units, diameter, blocks);
+    }
+    const double growth = learning_rate * smoothness;
+    const double power = schedule == StepSchedule::stagewise ? local_steps * growth : growth;
+    if (diameter < infinity || power <= 0.5) return 0.0;
+    return drift_parameter(units.scale(), std::sqrt(falling_cost_limit(drift, power, blocks)));
+}
+
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::federated
