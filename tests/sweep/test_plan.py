@@ -168,11 +168,18 @@ def test_registered_functions_exist() -> None:
         assert not {"num_threads", "on_error", "same", "kwargs"} & {*function.parameters}
 
 
-# What these are, take or return is no column: types, brackets, a batch size for each round, matrices, the steps of a round, texts. The last digits
+# What these are, take or return is no column: types, brackets, limits, a batch size for each round, matrices, the steps of a round, texts. The last digits
 # of iteration_rdp depend on NumPy's instructions, and a plan's bytes must not.
 NO_COLUMNS = {"Best", "chain_delta", "dpsgd_certificate", "iteration_rdp", "trusted_aggregator_batches"}
 NO_COLUMNS |= {"ShiftedInterpolation", "contraction_coefficient", "nonlinear_contraction", "shifted_interpolation"}
-NO_COLUMNS |= {"accumulated_step_size", "data_sensitivity", "model_sensitivity", "step_sizes"}
+NO_COLUMNS |= {
+    "GdpLimit",
+    "accumulated_step_size",
+    "data_sensitivity",
+    "fedavg_gdp_limit",
+    "model_sensitivity",
+    "step_sizes",
+}
 
 
 def test_table_has_the_functions_of_its_rooms() -> None:
