@@ -42,7 +42,7 @@ inline void clip(double clip_norm, double* out, std::int64_t n) {
 
 // Moves a point to the nearest one of a ball around the origin.
 inline void project(double radius, double* out, std::int64_t n) {
-    const double length = radius < std::numeric_limits<double>::infinity() ? norm(out, n) : 0.0;
+    const double length = radius < numeric::infinity ? norm(out, n) : 0.0;
     if (length > radius) scale(radius / length, out, n);
 }
 
@@ -72,7 +72,7 @@ inline void keep_within(double reach, const double* __restrict at, double* __res
 
 inline std::int64_t all_finite(const double* x, std::int64_t n) {
     std::int64_t lost = 0;
-    for (std::int64_t j = 0; j < n; ++j) lost += !std::isfinite(x[j]);
+    for (std::int64_t j = 0; j < n; ++j) lost += !(std::fabs(x[j]) < numeric::infinity);
     return lost == 0;
 }
 

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include <hockeystick/numeric/elementary.hpp>
 
@@ -148,7 +147,7 @@ inline void encode_vector(Stream* s, double* vector, std::int64_t size, double b
 
 // Skips geometrically: the gap before the next one is floor(log U/log(1 - rate)).
 inline std::int64_t draw_poisson(Stream* s, double rate, std::int64_t population, std::int64_t* out) {
-    const double scale = rate < 1.0 ? std::log1p(-rate) : -std::numeric_limits<double>::infinity();
+    const double scale = rate < 1.0 ? std::log1p(-rate) : -numeric::infinity;
     for (std::int64_t count = 0, i = 0;; ++count, ++i) {
         const double gap = std::log(unit(next_word(s))) / scale;
         if (gap >= static_cast<double>(population - i)) return count;

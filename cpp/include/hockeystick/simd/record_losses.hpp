@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/simd/lanes.hpp>
@@ -189,7 +188,7 @@ struct RowBlock {
     HOCKEYSTICK_APART void add(double* factors, double* out) const {
         const auto n = static_cast<std::size_t>(data.width);
         const std::size_t end = grouped();
-        for (std::size_t i = count; i < padded_to_lanes(end); ++i) factors[i] = 0.0;
+        for (std::size_t i = count; i < (end + lanes - 1) / lanes * lanes; ++i) factors[i] = 0.0;
         for (std::size_t i = 0; i < end; i += rows_at_once) {
             const double* starts[rows_at_once];
             for (std::size_t k = 0; k < rows_at_once; ++k) starts[k] = row(i + k);
@@ -203,7 +202,7 @@ struct RowBlock {
 inline double called(ScoreFunction function, double score, double label) {
     double result = 0.0;
     void* error = nullptr;
-    return function(&result, &error, score, label) == 0 ? result : std::numeric_limits<double>::quiet_NaN();
+    return function(&result, &error, score, label) == 0 ? result : numeric::nan;
 }
 
 inline double sigmoid(double score) {
@@ -250,7 +249,7 @@ inline double score_loss(const Records& data, double score, double label) {
 // min(1, clip_norm/norm), the factor with which a vector of this norm is clipped; 0 for a norm that overflows, since a model that
 // is not finite would tell of the record.
 inline double clipping(double norm, double clip_norm) {
-    if (!std::isfinite(norm) && clip_norm < std::numeric_limits<double>::infinity()) return 0.0;
+    if (!(norm < numeric::infinity) && clip_norm < numeric::infinity) return 0.0;
     return norm > clip_norm ? clip_norm / norm : 1.0;
 }
 
@@ -269,13 +268,13 @@ HOCKEYSTICK_APART inline void clipped_slopes(const Records& data, const std::int
             for (std::size_t k = i * width; k < i * width + runs; ++k)
                 scores[k] = loss_slope(data, scores[k], data.labels[rows[i]]);
     }
-    const bool clips = !std::isinf(clip_norm);
+    const bool clips = clip_norm < numeric::infinity;
     for (std::size_t i = 0; i < count; ++i) {
         const double length = std::fabs(factor) * data.norms[rows[i]];
         for (std::size_t k = i * width; k < (i + 1) * width; ++k) {  // `clipping`, without branches
             const double norm = std::fabs(scores[k]) * length;
             const double kept = norm > clip_norm ? clip_norm / norm : 1.0;
-            const bool lost = clips & !(norm <= std::numeric_limits<double>::max());
+            const bool lost = clips & !(norm < numeric::infinity);
             scores[k] = lost ? 0.0 : scores[k] * (factor * weight * kept);
         }
     }
