@@ -561,8 +561,9 @@ inline std::vector<double> kinks(double sigma, const std::vector<IntegerVector>&
     return chosen;
 }
 
-// The pair whose delta is the largest of all vectors', on chords between some of their kinks. Many
-// steps leak less than its compositions, as each moves by one vector, whose divergence is known.
+// The pair whose delta is the largest of all vectors', on chords between some of their kinks.
+// Compositions of it leak more than as many steps of the mechanism, each of which moves by one
+// vector: no vector's Renyi divergence is above that of Gaussian noise of this shift.
 class WorstVector final : public Discrete {
   public:
     WorstVector(Masses masses, double shift) : Discrete(std::move(masses)), shift_(shift) {}

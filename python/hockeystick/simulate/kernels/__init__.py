@@ -1,8 +1,9 @@
 """The compiled loops of the simulator: the only modules that import numba.
 
-Numba compiles what an algorithm does in a round; the inner loops, of losses, batches and random numbers, are the core's. Machine code is cached on
-disk beside each file. A cache knows only its own file's age: after a change to a function that kernels of another file call, or to the fields of ``running/rule.py``, delete the
-caches (``__pycache__/*.nb?``). An installation replaces all files at once.
+Numba compiles what an algorithm does in a round; the inner loops, of losses, batches and random numbers, are the core's. Machine
+code is cached on disk beside each file. A cache knows only its own file's age: after a change to a function that kernels of another
+file call, or to the fields of ``running/rule.py``, delete the caches (``__pycache__/*.nb?``). An installation replaces all files at
+once.
 """
 
 from __future__ import annotations
