@@ -37,6 +37,14 @@ def test_two_bins(seed: int) -> None:
         assert found.delta(eps) >= truth * (1 - 1e-5) - 1e-10
 
 
+@pytest.mark.parametrize("noise", [0.7, 1.5])
+def test_distant_bins_may_be_alike(noise: float) -> None:
+    """Every second bin is the same, neighbours are orthogonal: no less than two bins leak."""
+    found = balls_in_bins(np.eye(2)[:, np.arange(8) % 2], bins=8, noise_multiplier=noise)
+    for eps, truth in zip(EPSILONS, mixture_deltas(np.eye(2) / noise, np.full(2, 0.5), EPSILONS, 1000), strict=True):
+        assert found.delta(eps) >= truth * (1 - 1e-5) - 1e-10
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("noise", [0.9, 2.0, 5.0])
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
@@ -54,13 +62,13 @@ def test_independent_noise(bins: int, noise: float) -> None:
     for epochs in (1, 3):
         found = balls_in_bins([1.0], steps=epochs * bins, bins=bins, noise_multiplier=noise)
         step = hs.RandomAllocation(hs.Gaussian(noise / math.sqrt(epochs)), bins)
-        expected = hs.Accountant().compose(step).epsilon(1e-5)
-        assert found.epsilon(1e-5) == pytest.approx(expected, rel=1e-6)
+        expected = hs.Accountant().compose(step).epsilon_bracket(1e-5)
+        assert expected.lower <= found.epsilon(1e-5) <= expected.upper * (1 + 1e-6)
 
 
 CASES = [
     (square_root_coefficients(bands), steps, bins, noise)
-    for bands, steps, bins, noise in itertools.product((1, 3, 8), (24, 60), (4, 12), (2.0, 6.0))
+    for bands, steps, bins, noise in itertools.product((1, 3, 8), (25, 60), (5, 12), (2.0, 6.0))
 ]
 
 
@@ -77,6 +85,35 @@ def test_no_sample_is_above(case: int) -> None:
         )
         assert estimate.lower <= found.delta(eps)
         assert estimate.lower <= estimate.mean <= estimate.upper
+
+
+def test_blocks_of_equal_covariances_are_exact() -> None:
+    """Three blocks of two bins, whose releases share an entry: the bound is in the interval of many samples, or just above."""
+    blocks = np.kron(np.eye(3), [[1.0, 1.0]])
+    strategy = np.concatenate([np.eye(6), 1.2 * blocks, np.full((1, 6), 0.6)])
+    setting = {"bins": 6, "noise_multiplier": 1.5}
+    found = balls_in_bins(strategy, **setting)
+    for eps in (0.3, 1.0):
+        many = {"epsilon": eps, "samples": 400_000, "confidence": 1 - 1e-6, "seed": 5}
+        estimate = estimate_balls_in_bins_delta(strategy, **setting, **many)
+        assert estimate.lower <= found.delta(eps) <= estimate.upper * 1.002
+
+
+@pytest.mark.parametrize(
+    ("bands", "steps", "bins", "noise", "delta", "epsilon"),
+    [
+        (8, 500, 100, 4.0, 1e-3, 0.57),
+        (8, 500, 100, 4.0, 1e-6, 1.18),
+        (32, 3000, 300, 8.0, 1e-6, 1.081),
+        (20, 1000, 100, 4.0, 1e-6, 3.27),
+        (8, 1000, 99, 4.0, 1e-6, 2.50),
+        (10, 1000, 50, 4.0, 1e-6, 5.06),
+    ],
+)
+def test_best_cut_is_found(bands: int, steps: int, bins: int, noise: float, delta: float, epsilon: float) -> None:
+    """As good as cuts that were chosen by hand, with a program of their own."""
+    found = balls_in_bins(square_root_coefficients(bands), steps=steps, bins=bins, noise_multiplier=noise)
+    assert found.epsilon(delta) <= epsilon
 
 
 def test_estimate_of_two_bins() -> None:

@@ -4,15 +4,19 @@ What dominates (`hockeystick.correlated_noise.conditional`, for the law of b tha
 steps of bin j, the pair of the mean over j of N(m_j, s^2 I), and N(0, s^2 I). Under the second one its likelihood ratio is the mean of
 exp(g_j - G_jj/2) over j, with normal g of covariances G_jk = <m_j, m_k>/s^2.
 
-Equal covariances. If a is the largest G_jk of two bins and a + d the largest G_jj, covariances of a between bins, and a + d of each, are
-nowhere smaller, so that by Kahane (1986) both hockey-stick divergences do not fall. Then g_j = sqrt(a) x + sqrt(d) x_j with independent standard
-normal x, and the ratio is exp(sqrt(a) x - a/2) times the mean of exp(sqrt(d) x_j - d/2): one Gaussian release of noise 1/sqrt(a), composed
-with one random allocation to b steps of noise 1/sqrt(d).
+By Kahane (1986) covariances K with K_jk >= G_jk for all j and k, j = k too, in place of G do not lower either hockey-stick divergence. Cut
+the bins into blocks of m or m + 1 neighbours, and colour the blocks with k colours in turn. Tell the colour of a record's bin: that only raises
+delta, which is then at most the mean of those of the colours (both divergences are jointly convex). Within a colour of N bins, raise
+the covariances of two blocks to the largest of them, c, those of two bins of a block to a >= c, and variances to d >= a. Then
+g_j = sqrt(c) x + sqrt(a - c) y_B + sqrt(d - a) z_j for the bin j of block B, with independent standard normal x, y and z. A block of m + 1 is the
+mean over its blocks of m. Blocks then weigh at most 1/n, n = floor(N/(m + 1)), or N/m where all have m bins: their mean is one of means of n
+blocks with equal weights. Both replacements only raise delta, by the same convexity. What is left is a Gaussian release of noise 1/sqrt(c), composed
+with one random allocation, to n steps, of a Gaussian release of noise 1/sqrt(a - c) and a random allocation of noise 1/sqrt(d - a) to m steps.
 
-Bins told apart. Tell besides in which class a record's bin is, of r classes of the bins equal modulo r. That only raises delta, which is then at
-most the mean of those of the classes (both divergences are jointly convex); in each, a and d are the largest of its own bins, and fewer
-bins than b: at least floor(b/r). One of t steps leaks no more than one of t - 1, as it is the mean over the sets of t - 1. So every r gives a bound: r = 1
-where all bins are alike, r near the number of bands for a banded C, whose bins are orthogonal from there on; r = b is no sampling at all.
+So each pair (blocks, colours) gives a bound. One colour and blocks of one bin: exact where all bins have equal covariances. As many colours
+as C has bands, and blocks of one bin: for a banded C, whose bins are orthogonal from there on. As many as bins: no sampling at all.
+Blocks of several bins keep secret which of the correlated neighbours it is. Where noise is too little for an allocation, all of its steps are one:
+a = d, or c = d.
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocati
 from hockeystick.mechanisms.sampled import NOISE
 
 MAX_BINS = 2048
+MAX_BLOCK = 64
+MAX_CUTS = 12
 SAME = 1e-9  # taken off a shift, far more than covariances were raised for rounding
 LEAST_ENTRY, LARGEST_ENTRY = 1e-150, 1e140  # of C over the noise: squares and their sums are normal numbers
 
@@ -152,19 +158,16 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
     ...     coefficients, steps=2000, participation="cyclic", separation=200
     ... ).mechanism(8.0)
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"), hs.format_upper(hs.Accountant().compose(unsampled).epsilon(1e-6), ".3f"))
-    0.460 2.345
+    0.453 2.345
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     covariances = bin_covariances(strategy, steps, bins, noise_multiplier)
     bins = len(covariances)
+    attained = _attained(covariances, strategy)
+    drawn = f"the steps equal to its bin modulo {bins}; each record draws its bin, one of {bins}, uniformly, once, for itself and in secret"
     ledgers = []
-    for classes in sorted({min(2**k, bins) for k in range(bins.bit_length() + 1)}):
-        shared, own = _largest_of_classes(covariances, classes)
-        attained = _attained(covariances, strategy) if classes == 1 else None
-        drawn = f"the steps equal to its bin modulo {bins}; each record draws its bin, one of {bins}, uniformly, once, for itself and in secret"
-        releases = _releases(shared, own, bins // classes)
-        mechanism = Composed([(release, 1) for release in releases]) if len(releases) > 1 else releases[0]
-        known = matrix_mechanism(mechanism, attained, takes_part=drawn, adjacency="add_or_remove")
+    for cut in _cuts(covariances):
+        known = matrix_mechanism(_composed(cut.releases()), attained, takes_part=drawn, adjacency="add_or_remove")
         ledgers.append(Accountant("add_or_remove").compose(known))
     return BallsInBins(tuple(ledgers))
 
@@ -197,23 +200,73 @@ def in_noise(array: Array, noise_multiplier: float) -> Array:
     return shifts
 
 
-def _largest_of_classes(covariances: Array, classes: int) -> tuple[float, float]:
-    """Return the largest covariance of two bins of one class, and the largest variance less it, rounded up."""
-    shared = 0.0
-    for first in range(classes):
-        block = covariances[first::classes, first::classes]
-        shared = max(shared, float(np.max(block - np.diag(np.diag(block)), initial=0.0)))
-    own = float(np.diag(covariances).max())
-    return shared, max(0.0, math.nextafter(own - shared, math.inf))
+class _Cut(NamedTuple):
+    """Covariances of bins of one colour: of two blocks, of two bins of one block, and variances; bins of a block, and blocks."""
+
+    between: float
+    within: float
+    own: float
+    size: int
+    blocks: int
+
+    def releases(self) -> list[Mechanism]:
+        """Return what composes to the pair of these covariances, rounded up."""
+        together, step = _gaussian(self.between, 0.0), _gaussian(self.within, self.between)
+        if self.within < self.own:
+            step.append(RandomAllocation(_allocatable(self.own, self.within), self.size))
+        elif self.blocks > 1 and step:
+            step = [_allocatable(self.own, self.between)]
+        if self.blocks > 1 and step:
+            step = [RandomAllocation(_composed(step), self.blocks)]
+        return together + step
+
+    def log_second_moment(self) -> float:
+        """Return the logarithm of the mean square of the likelihood ratio: the less, the less is likely to leak at any epsilon."""
+        block = self.within - self.between + math.log1p(_expm1(self.own - self.within) / self.size)
+        return self.between + math.log1p(_expm1(block) / self.blocks)
 
 
-def _releases(shared: float, own: float, bins: int) -> list[Mechanism]:
-    """Return a Gaussian release of variance `shared` of its loss's exponent, and an allocation of `own`."""
-    noise = min(_noise(own), NOISE[1])
-    if bins == 1 or noise < NOISE[0]:
-        return [Gaussian(_noise(math.nextafter(shared + own, math.inf)))]
-    together: list[Mechanism] = [Gaussian(_noise(shared))] if shared > 0.0 else []
-    return [*together, RandomAllocation(Gaussian(noise), bins)] if own > 0.0 else together
+def _cuts(covariances: Array) -> list[_Cut]:
+    """Return the cuts into blocks, and their colours, whose second moments are least, and no sampling at all."""
+    bins, own = len(covariances), float(covariances.max())
+    others = covariances - np.diag(np.diag(covariances))
+    found = set()
+    for blocks in {count for size in range(1, MAX_BLOCK + 1) for count in (bins // size, -(-bins // size)) if count}:
+        starts = -(-np.arange(blocks) * bins // blocks)
+        sizes = np.diff(starts, append=bins)
+        largest = np.maximum.reduceat(np.maximum.reduceat(others, starts, axis=0), starts, axis=1)
+        inside, *apart = (float(largest.diagonal(distance).max()) for distance in range(blocks))
+        for colours in range(1, blocks + 1):
+            between = max(apart[colours - 1 :: colours], default=0.0)
+            within = max(inside, between)
+            if sizes.min() == 1 or _noise(own, within) < NOISE[0]:
+                within = own
+            if within == own and _noise(own, between) < NOISE[0]:
+                between = own
+            of_colours = np.pad(sizes, (0, -blocks % colours)).reshape(-1, colours).sum(axis=0)
+            least = max(int(of_colours.min()) // int(sizes.max()), 1)
+            found.add(_Cut(between, within, own, int(sizes.min()), least))
+    unsampled = _Cut(0.0, own, own, 1, 1)
+    best = sorted(found - {unsampled}, key=lambda cut: (cut.log_second_moment(), -cut.blocks))
+    return [*best[:MAX_CUTS], unsampled]
+
+
+def _composed(releases: list[Mechanism]) -> Mechanism:
+    return releases[0] if len(releases) == 1 else Composed([(release, 1) for release in releases])
+
+
+def _gaussian(variance: float, known: float) -> list[Mechanism]:
+    """Return the release of that noise; none if it is infinite."""
+    return [Gaussian(_noise(variance, known))] if variance > known else []
+
+
+def _allocatable(variance: float, known: float) -> Gaussian:
+    """Return the same, with no more noise than an allocation knows."""
+    return Gaussian(min(_noise(variance, known), NOISE[1]))
+
+
+def _expm1(x: float) -> float:
+    return math.expm1(min(x, 700.0))
 
 
 def _attained(covariances: Array, strategy: ArrayLike) -> Mechanism | None:
@@ -224,6 +277,8 @@ def _attained(covariances: Array, strategy: ArrayLike) -> Mechanism | None:
     return RandomAllocation(Gaussian(noise), len(covariances)) if NOISE[0] <= noise <= NOISE[1] else None
 
 
-def _noise(variance: float) -> float:
-    """Return one over the root of a variance, rounded down."""
-    return 1.0 / math.sqrt(variance) * (1.0 - 4 * UNIT) if variance > 0.0 else math.inf
+def _noise(variance: float, known: float) -> float:
+    """Return one over the root of what a variance has more than a known one, rounded down; infinite if that is nothing."""
+    return (
+        1.0 / math.sqrt(math.nextafter(variance - known, math.inf)) * (1.0 - 4 * UNIT) if variance > known else math.inf
+    )
