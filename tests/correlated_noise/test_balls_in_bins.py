@@ -100,18 +100,19 @@ def test_blocks_of_equal_covariances_are_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bands", "steps", "bins", "noise", "delta", "epsilon"),
+    ("case", "delta", "epsilon"),
     [
-        (8, 500, 100, 4.0, 1e-3, 0.57),
-        (8, 500, 100, 4.0, 1e-6, 1.18),
-        (32, 3000, 300, 8.0, 1e-6, 1.081),
-        (20, 1000, 100, 4.0, 1e-6, 3.27),
-        (8, 1000, 99, 4.0, 1e-6, 2.50),
-        (10, 1000, 50, 4.0, 1e-6, 5.06),
+        ((8, 500, 100, 4.0), 1e-3, 0.57),
+        ((8, 500, 100, 4.0), 1e-6, 1.18),
+        ((32, 3000, 300, 8.0), 1e-6, 1.081),
+        ((20, 1000, 100, 4.0), 1e-6, 3.27),
+        ((8, 1000, 99, 4.0), 1e-6, 2.50),
+        ((10, 1000, 50, 4.0), 1e-6, 5.06),
     ],
 )
-def test_best_cut_is_found(bands: int, steps: int, bins: int, noise: float, delta: float, epsilon: float) -> None:
+def test_best_cut_is_found(case: tuple[int, int, int, float], delta: float, epsilon: float) -> None:
     """As good as cuts that were chosen by hand, with a program of their own."""
+    bands, steps, bins, noise = case
     found = balls_in_bins(square_root_coefficients(bands), steps=steps, bins=bins, noise_multiplier=noise)
     assert found.epsilon(delta) <= epsilon
 

@@ -211,6 +211,22 @@ class Banded(NamedTuple):
         """Return how many bands there are, or how many coefficients to the last that is not 0."""
         return 1 + int(_rows_below(self.array)[self.array != 0].max())
 
+    def products(self) -> Array:
+        """Return the inner products of each column of |C| with itself and those before, over the squared noise, rounded up: (steps, bands)."""
+        with np.errstate(all="ignore"):
+            array = np.abs(self.array) / self.noise_multiplier
+        bands, steps = self.bands(), self.num_steps
+        if array.ndim == 1:
+            below = array[:bands]
+            sums = np.array([np.cumsum(below * np.pad(below[d:], (0, d))) for d in range(bands)]).T
+            products = sums[np.minimum(np.arange(steps, 0, -1), bands) - 1]
+        else:
+            products = np.zeros((steps, bands))
+            for d in range(bands):
+                products[d:, d] = np.einsum("rt,rt->t", array[:, d:], array[:, : steps - d])
+        raised: Array = products * (1.0 + (steps + 20) * UNIT)
+        return raised
+
     def largest_column(self) -> Gaussian:
         """Return the release of the largest column."""
         form = self.num_steps if self.array.ndim == 1 else None

@@ -1,0 +1,175 @@
+"""Delta of a mean of Gaussians against Gaussian noise, from the first moments of its likelihood ratio.
+
+Let P be any mean of laws N(m, I), Q = N(0, I), and L = dP/dQ, the mean of exp(<m, z> - |m|^2/2): for a record that takes part in steps of its own, with m
+its pattern's sum of columns. The i-th moment of L under Q is the mean of exp(sum of <m_j, m_k> over j < k <= i) over independent m_1, ..., m_i.
+
+**Record removed.** delta = E(L - K)_+ with K = e^eps. For even a and 0 <= c < K, and for odd a with c = 0, (x - K)_+ <= C (x - c)^a for all x >= 0,
+where C = (1/a) (1 - 1/a)^(a-1)/(K - c)^(a-1): both sides touch at x - c = (K - c) a/(a - 1). So delta <= C E(L - c)^a.
+
+**Record added.** delta = E(1 - e^eps L)_+. Theorem: let s > 0, and let M = exp(s xi - s^2/2) with a standard normal xi be the ratio of Gaussian DP with mu = s. If
+E(M - K)_+^2 >= E(L - K)^2 with K = e^-eps, then delta is at most that of Gaussian DP with mu = s.
+
+Proof. log L is a convex function of z. So its sublevel sets are convex, and by Ehrhard's inequality (1983) G = Phi^-1(F) is concave, with F the distribution function of log L: log L has
+the law of h(xi), h = G^-1 convex. A convex function less the linear one log M crosses 0 at most twice, and L and M have the mean 1, so that L - M, along xi, has the
+signs (+, -), (-, +) or (+, -, +). Then D(k) = E(k - L)_+ - E(k - M)_+, the integral up to k of the difference of both distribution functions,
+which vanishes at both ends, is in turn never positive; never negative; or first not positive, and from some point on not negative. In each case, D(K) > 0 only if
+D(k) >= 0 for all k >= K. As means are equal, D(k) = E(L - k)_+ - E(M - k)_+, and twice its integral from K on is E(L - K)_+^2 - E(M - K)_+^2. This would be positive, as D is continuous, but is at
+most 0 by the assumption. So D(K) <= 0, which is the claim times K.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
+
+import hockeystick._core as core
+from hockeystick._checks import Array
+from hockeystick._numeric.rounding import MASS, SHORT_SUM, UNIT
+
+MAX_ORDER, MAX_TENSOR, MAX_WORK = 8, 2**24, 1.5e8
+FARTHEST = 10.0  # a centre is near the mean of L, which is 1
+
+
+class RatioMoments(NamedTuple):
+    """Moments of a likelihood ratio under its second law.
+
+    Attributes
+    ----------
+    moments : tuple of float
+        Those of order 0, 1, 2, ...
+    rounding : float
+        What each is off by, relative, at most.
+    """
+
+    moments: tuple[float, ...]
+    rounding: float
+
+    def delta(self, epsilon: float) -> float:
+        """Return an upper bound of delta, for a record added or removed; 1 where the moments say nothing."""
+        if len(self.moments) < 3 or epsilon == math.inf:
+            return float(epsilon < math.inf)
+        return min(1.0, max(self._removed(epsilon), self._added(epsilon)))
+
+    def _removed(self, epsilon: float) -> float:
+        logs = [self._log_tail(order, 0.0, epsilon) for order in range(2, len(self.moments))]
+        farthest = min(math.exp(min(epsilon, 700.0)), FARTHEST)
+        for order in range(2, len(self.moments), 2):
+            found = minimize_scalar(
+                lambda centre, order=order: self._log_tail(order, centre, epsilon),
+                bounds=(0.0, farthest * (1.0 - MASS)),
+                method="bounded",
+            )
+            logs.append(float(found.fun))
+        return math.exp(min(logs) + SHORT_SUM * (1.0 + epsilon * len(logs)))
+
+    def _log_tail(self, order: int, centre: float, epsilon: float) -> float:
+        """Return log C E(L - c)^a."""
+        terms = [math.comb(order, i) * m * (-centre) ** (order - i) for i, m in enumerate(self.moments[: order + 1])]
+        mean = max(sum(terms), 0.0) + (self.rounding + SHORT_SUM) * sum(map(abs, terms))
+        rest = (order - 1) * (math.log1p(-1.0 / order) - epsilon - math.log1p(-centre * math.exp(-epsilon)))
+        return math.log(mean) - math.log(order) + rest
+
+    def _added(self, epsilon: float) -> float:
+        """Return delta of Gaussian DP with a mu that the theorem allows."""
+        least = math.exp(-epsilon)
+        second = self.moments[2] * (1.0 + self.rounding)
+        total = second
+        for _ in range(200):
+            mu = math.sqrt(math.log(total)) * (1.0 + MASS)
+            at = mu / 2.0 - epsilon / mu  # M <= K up to here
+            square = math.exp(min(mu * mu, 709.0))
+            below = square * ndtr(at - 2.0 * mu) - 2.0 * least * ndtr(at - mu) + least * least * ndtr(at)
+            needed = second + below + MASS * (square * ndtr(at - 2.0 * mu) + least)
+            if square >= needed:
+                return float(core.gdp_delta([mu, epsilon], 1)) * (1.0 + 16.0 * MASS)
+            total = needed * (1.0 + MASS)
+        return 1.0
+
+
+def min_separated_moments(
+    products: Array, *, separation: int, sampling_rate: float, steps: int, first_steps: Array
+) -> RatioMoments:
+    """Return as many moments, up to order 8, as are quickly known for b-min-separated batches.
+
+    Parameters
+    ----------
+    products : Array
+        In row t, <m_t, m_(t-d)> of columns of |C| over the squared noise for d = 0, 1, ..., of shape (steps, bands), at most `separation` bands.
+    separation, sampling_rate, steps
+        As in `min_separated_poisson`.
+    first_steps : Array
+        The law of the first step that a record may be in, from 0 on.
+
+    Returns
+    -------
+    RatioMoments
+        Those of order 0 and 1 alone, where all others take too long.
+    """
+    moments = [1.0, 1.0]
+    later = first_steps[0] + np.cumsum(first_steps[:0:-1])[::-1]
+    orders = [order for order in range(2, MAX_ORDER + 1) if _work(order, separation, steps) <= MAX_WORK]
+    if len(orders) > 2 and orders[-1] % 2:  # of odd orders only the third is worth its time where the next is too long
+        del orders[-1]
+    with np.errstate(all="ignore"):
+        weights = np.exp(products)
+        for order in orders:
+            waiting = _Waiting(order, separation)
+            for slot in range(
+                1, len(first_steps)
+            ):  # who may not be in the first steps waits as if it had been in one before
+                waiting.join(slot, min(first_steps[slot] / later[slot - 1], 1.0), 1.0, {})
+            for step in range(steps):
+                waiting.leave(step % separation)
+                near = {(step - d) % separation: weights[step, d] for d in range(1, min(step + 1, weights.shape[1]))}
+                waiting.join(step % separation, sampling_rate, weights[step, 0], near)
+            if not waiting.total() < math.inf:
+                break
+            moments.append(waiting.total())
+    return RatioMoments(tuple(moments), 128 * (steps + separation + 2) * UNIT)
+
+
+def _work(order: int, separation: int, steps: int) -> float:
+    """Return how many numbers are met; infinity if they need too much memory."""
+    return steps * (float(separation) ** (order - 1) + 1024 * order**2) if separation**order <= MAX_TENSOR else math.inf
+
+
+class _Waiting:
+    """The mean of exp(sum of the products of the steps that two of some records are in), by the records that sit out.
+
+    Tensor k has the cases in which k of the records sit out: its indices are the steps, modulo b, that these were in last, the earliest first.
+    """
+
+    def __init__(self, records: int, slots: int) -> None:
+        """Let all records be free to join."""
+        self.records = records
+        shapes = [(slots,) * k for k in range(records + 1)]
+        self.tensors = [np.moveaxis(np.zeros(shape), 0, -1) if shape else np.ones(()) for shape in shapes]
+
+    def leave(self, slot: int) -> None:
+        """Free the records that have sat out, the first of all who do."""
+        for k in range(self.records, 0, -1):
+            self.tensors[k - 1] += self.tensors[k][slot]
+            self.tensors[k][slot] = 0.0
+
+    def join(self, slot: int, rate: float, own: float, near: dict[int, float]) -> None:
+        """Let each free record join with some probability; `own` and `near` are weights of two that do, and of one and another that did."""
+        for k in range(self.records - 1, -1, -1):
+            free = self.records - k
+            weighted = self.tensors[k].copy()
+            for joining in range(1, free + 1):
+                for axis, (other, weight) in itertools.product(range(k), near.items()):
+                    weighted[(slice(None),) * axis + (other,)] *= weight
+                chance = math.comb(free, joining) * rate**joining * (1.0 - rate) ** (free - joining)
+                of_pairs = np.power(own, joining * (joining - 1) // 2)
+                places: Any = (..., *(slot,) * joining)
+                np.multiply(weighted, chance * of_pairs, out=self.tensors[k + joining][places])
+            self.tensors[k] *= (1.0 - rate) ** free
+
+    def total(self) -> float:
+        """Return the mean over all cases."""
+        return float(sum(tensor.sum() for tensor in self.tensors))
