@@ -14,7 +14,7 @@ steps are at least b apart are too many to list. Three bounds, none of which nee
 - The second bound in closed form for Toeplitz matrices: X_ij is a partial sum of c_s c_(s+j-i), of min(p - (j - i), n - j) terms.
   Where coefficients are non-negative and never rise it is the distance of the pattern that begins at once.
 
-The lower end is the distance of one pattern whose vectors are equal. Rounding is added to the upper end and taken off the lower one, in units of what the
+The lower end is the distance of one pattern whose vectors are equal up to their signs, which are changed one by one as long as that helps. Rounding is added to the upper end and taken off the lower one, in units of what the
 same sum has with |C|; of the columns of k steps that is at most k times the longest, and so k times the upper end.
 
 A binary tree over the steps. The sensitivity is the root of the largest sum over nodes of squared counts. At level l a node has 2^l steps. Noise is released with nodes that are complete; a prefix sum is made of those at odd places
@@ -37,6 +37,8 @@ from hockeystick._numeric.rounding import DOWN, UNIT
 from hockeystick._statements import SENTENCES
 from hockeystick.mechanisms import Dominating, Gaussian, Mechanism
 from hockeystick.mechanisms.base import Adjacency
+
+MAX_STARTS = 8
 
 Participation: TypeAlias = Literal["single", "min_separation", "cyclic"]
 
@@ -100,7 +102,7 @@ class Sensitivity(NamedTuple):
     Attributes
     ----------
     lower : float
-        How far it does with equal updates in `steps`, rounding included.
+        How far it does with updates in `steps` that are equal up to their signs, rounding included.
     upper : float
         How far it can at most, rounding included. Where the ends agree to rounding this is the exact value.
     steps : tuple of int
@@ -155,11 +157,25 @@ def dense(strategy: Array, pattern: Pattern) -> Sensitivity:
         gram = np.abs(scaled.T @ scaled)
         gram += rows * UNIT * (gram if (scaled >= 0).all() else np.abs(scaled).T @ np.abs(scaled))
         square, candidates, method = (_cyclic if pattern.cyclic else _separated)(gram, pattern)
-    lengths = [float(np.linalg.norm(scaled[:, steps].sum(axis=1))) for steps in candidates]
+    lengths = [_longest_sum(scaled[:, steps]) for steps in candidates]
     best = int(np.argmax(lengths))
     upper = _root_up(square, rows + 2 * num_steps)
     cancels = bool((scaled < 0).any())
     return _of_ends(lengths[best], upper, scale, candidates[best], method, rows=rows, cancels=cancels)
+
+
+def _longest_sum(columns: Array) -> float:
+    """Return the length of a sum of columns whose signs no single change makes better, the best of some."""
+    gram = columns.T @ columns
+    starts = [np.ones(len(gram)), *np.where(gram[:MAX_STARTS] < 0.0, -1.0, 1.0)]
+    for signs in starts if (gram < 0.0).any() else ():
+        for _ in range(len(gram) ** 2):
+            gains = np.diagonal(gram) - signs * (gram @ signs)
+            changed = int(gains.argmax())
+            if not gains[changed] > 0.0:
+                break
+            signs[changed] *= -1.0
+    return max(float(np.linalg.norm(columns @ signs)) for signs in starts)
 
 
 def _cyclic(gram: Array, pattern: Pattern) -> tuple[float, list[NDArray[np.int64]], str]:
