@@ -115,11 +115,19 @@ class MinSeparated(NamedTuple):
         str
             Its epsilon is `epsilon(delta)`.
         """
-        bracket = Bracket(0.0, self.epsilon(delta), "mean over the number of candidate steps", "certified")
-        steps = tuple(
-            f"at most {way.counts[-1]} times {PoissonSampled(Gaussian(way.noise_multiplier), way.sampling_rate)!r}, mostly fewer"
-            for way in self.ways
-        )
+        epsilon = self.epsilon(delta)
+        if self.moments.delta(epsilon) <= min(way.delta(epsilon) for way in self.ways):
+            method = "moments of the likelihood ratio"
+            steps: tuple[str, ...] = (
+                f"a matrix mechanism whose likelihood ratio has moments of order 2, ... of {self.moments.moments[2:]}",
+            )
+        else:
+            method = "mean over the number of candidate steps"
+            steps = tuple(
+                f"at most {way.counts[-1]} times {PoissonSampled(Gaussian(way.noise_multiplier), way.sampling_rate)!r}, mostly fewer"
+                for way in self.ways
+            )
+        bracket = Bracket(0.0, epsilon, method, "certified")
         known = Guaranteed(bracket, self.premises, steps, Curve(self.delta, self.epsilon))
         return stated(known, delta, format, unit=unit)
 
