@@ -42,6 +42,7 @@ from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.premises import Premises
 
 MAX_STEPS = 2**24
+NO_MOMENTS = RatioMoments((), 0.0)
 
 
 class CandidateSteps(NamedTuple):
@@ -259,6 +260,8 @@ def min_separated_poisson(
     second = second_rate(rate, bands) if bands < separation else 1.0
     if second < 1.0:
         thinnings.append(Thinning.of_batches(second, bands, steps, warm_start=False))
+    if separation == 1:  # exact as it is
+        return MinSeparated((_steps(thinnings[0], column),), premises, NO_MOMENTS)
     moments = min_separated_moments(
         matrix.products(),
         separation=separation,
