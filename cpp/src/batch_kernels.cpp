@@ -53,7 +53,16 @@ void loop_hidden_rounds(const double* const* read, double* const* written, std::
     simd::run_hidden_rounds(all, lanes, longest);
 }
 
-template <class Function> Address address(Function* function) { return reinterpret_cast<Address>(function); }
+template <class... Functions> void write_addresses(Address* out, Functions*... functions) {
+    ((*out++ = reinterpret_cast<Address>(functions)), ...);
+}
+
+void simulator_loops(Address* out) {
+    write_addresses(out, simd::record_gradient, simd::record_value, simd::record_class, simd::add_batch,
+                    simd::to_normals, simd::add_normals, simd::norm, simd::copy, simd::clear, simd::scale, simd::add,
+                    simd::clip, simd::add_clipped, simd::project, simd::step, simd::residual, simd::keep_within,
+                    simd::all_finite);
+}
 
 }  // namespace
 
@@ -69,15 +78,7 @@ const Kernels HOCKEYSTICK_KERNELS = {
 };
 
 const GridKernels HOCKEYSTICK_GRID_OF(HOCKEYSTICK_KERNELS) = {
-    theta_inverses,
-    gaussian_epsilons,
-    closed_forms,
-    loop_hidden_rounds,
-    {address(simd::record_gradient), address(simd::record_value), address(simd::record_class), address(simd::add_batch),
-     address(simd::to_normals), address(simd::add_normals), address(simd::norm), address(simd::copy),
-     address(simd::clear), address(simd::scale), address(simd::add), address(simd::clip), address(simd::add_clipped),
-     address(simd::project), address(simd::step), address(simd::residual), address(simd::keep_within),
-     address(simd::all_finite)},
+    theta_inverses, gaussian_epsilons, closed_forms, loop_hidden_rounds, simulator_loops,
 };
 
 }  // namespace hockeystick::batch

@@ -22,7 +22,8 @@ inline constexpr std::size_t block_rows = 1024;  // a few such columns stay in t
 using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
 // What the simulator's compiled Python calls by address, of many signatures: loops of simd/record_losses.hpp,
-// simd/model_vectors.hpp and simd/random_streams.hpp, in the order of these names.
+// simd/model_vectors.hpp and simd/random_streams.hpp, in the order of these names. A function writes them down, since a table of
+// casts is filled by code that runs where the library is loaded: on every machine, and so that the linker keeps all loops.
 using Address = void (*)();
 inline constexpr const char* simulator_names[] = {
     "record_gradient", "record_value", "record_class", "add_batch", "to_normals",  "add_normals", "norm", "copy",
@@ -57,7 +58,7 @@ struct GridKernels {
     Binary theta_inverse, gaussian_epsilon;
     ClosedForms closed;
     HiddenRounds hidden_rounds;
-    Address simulator[std::size(simulator_names)];
+    void (*simulator)(Address* out);
 };
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;
