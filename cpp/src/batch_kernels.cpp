@@ -8,9 +8,6 @@
 #include "closed_form_blocks.hpp"
 
 #include <hockeystick/simd/hidden_rounds.hpp>
-#include <hockeystick/simd/model_vectors.hpp>
-#include <hockeystick/simd/random_streams.hpp>
-#include <hockeystick/simd/record_losses.hpp>
 
 #define HOCKEYSTICK_TEXT_OF(x) #x
 #define HOCKEYSTICK_TEXT(x) HOCKEYSTICK_TEXT_OF(x)
@@ -51,17 +48,6 @@ void loop_hidden_rounds(const double* const* read, double* const* written, std::
     const simd::HiddenRoundLanes all{read[0], read[1],    read[2],    read[3],    read[4],
                                      read[5], written[0], written[1], written[2], written[3]};
     simd::run_hidden_rounds(all, lanes, longest);
-}
-
-template <class... Functions> void write_addresses(Address* out, Functions*... functions) {
-    ((*out++ = reinterpret_cast<Address>(functions)), ...);
-}
-
-void simulator_loops(Address* out) {
-    write_addresses(out, simd::record_gradient, simd::record_value, simd::record_class, simd::add_batch,
-                    simd::to_normals, simd::add_normals, simd::norm, simd::copy, simd::clear, simd::scale, simd::add,
-                    simd::clip, simd::add_clipped, simd::project, simd::step, simd::residual, simd::keep_within,
-                    simd::all_finite);
 }
 
 }  // namespace

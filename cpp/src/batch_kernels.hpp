@@ -22,13 +22,20 @@ inline constexpr std::size_t block_rows = 1024;  // a few such columns stay in t
 using HiddenRounds = void (*)(const double* const* read, double* const* written, std::size_t lanes, double longest);
 
 // What the simulator's compiled Python calls by address, of many signatures: loops of simd/record_losses.hpp,
-// simd/model_vectors.hpp and simd/random_streams.hpp, in the order of these names. A function writes them down, since a table of
-// casts is filled by code that runs where the library is loaded: on every machine, and so that the linker keeps all loops.
+// simd/model_vectors.hpp and simd/random_streams.hpp, in the order of these names.
 using Address = void (*)();
 inline constexpr const char* simulator_names[] = {
     "record_gradient", "record_value", "record_class", "add_batch", "to_normals",  "add_normals", "norm", "copy",
     "clear",           "scale",        "add",          "clip",      "add_clipped", "project",     "step", "residual",
     "keep_within",     "all_finite"};
+
+inline namespace HOCKEYSTICK_ISA {
+
+// Writes the addresses. A table of such casts would be filled where the library is loaded, by code of each instruction set that
+// runs on every machine, and the linker would keep all that it names.
+void simulator_loops(Address* out);
+
+}  // namespace HOCKEYSTICK_ISA
 
 // Closed forms under the names of their scalar functions, whose arguments are the columns
 // (convex_image_diameter and nonconvex_image_diameter are aggregator_image_diameter<true> and <false>).

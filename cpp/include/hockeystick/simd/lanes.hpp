@@ -13,6 +13,12 @@
 
 #include <hockeystick/version.hpp>
 
+#if defined(__GNUC__)  // compiled once, and not in each caller: a call costs nothing beside a loop over many lanes
+#define HOCKEYSTICK_APART __attribute__((noinline))
+#else
+#define HOCKEYSTICK_APART
+#endif
+
 namespace hockeystick::simd {
 
 inline constexpr std::size_t lanes = 8;
