@@ -14,13 +14,6 @@
 
 #include "batch_kernels.hpp"
 
-// Inlines all calls: one that GCC finds too large would end the vectorisation of the loop around it.
-#if defined(__GNUC__)
-#define HOCKEYSTICK_FLATTEN __attribute__((flatten))
-#else
-#define HOCKEYSTICK_FLATTEN
-#endif
-
 namespace hockeystick::batch {
 namespace {
 
