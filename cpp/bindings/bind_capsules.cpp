@@ -44,7 +44,8 @@ template <class Function> std::uintptr_t address(Function* function) {
 // Addresses of what the simulator's compiled Python calls: its inner loops, and what is drawn from streams word by word.
 py::dict simulator_functions() {
     namespace simd = hs::simd;
-    const hs::batch::GridKernels& kernels = hs::batch::grid_kernels(active::chosen_at_import());
+    hs::batch::Address loops[std::size(hs::batch::simulator_names)];
+    hs::batch::grid_kernels(active::chosen_at_import()).simulator(loops);
     py::dict functions(py::arg("start_stream") = address(simd::start_stream),
                        py::arg("next_word") = address(simd::next_word), py::arg("unit") = address(simd::unit),
                        py::arg("below") = address(simd::below), py::arg("add_laplace") = address(simd::add_laplace),
@@ -52,7 +53,7 @@ py::dict simulator_functions() {
                        py::arg("encode_vector") = address(simd::encode_vector),
                        py::arg("remaining") = address(simd::remaining), py::arg("draw") = address(simd::draw));
     for (std::size_t i = 0; i < std::size(hs::batch::simulator_names); ++i)
-        functions[hs::batch::simulator_names[i]] = address(kernels.simulator[i]);
+        functions[hs::batch::simulator_names[i]] = address(loops[i]);
     return functions;
 }
 

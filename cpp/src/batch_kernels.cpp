@@ -8,9 +8,6 @@
 #include "closed_form_blocks.hpp"
 
 #include <hockeystick/simd/hidden_rounds.hpp>
-#include <hockeystick/simd/model_vectors.hpp>
-#include <hockeystick/simd/random_streams.hpp>
-#include <hockeystick/simd/record_losses.hpp>
 
 #define HOCKEYSTICK_TEXT_OF(x) #x
 #define HOCKEYSTICK_TEXT(x) HOCKEYSTICK_TEXT_OF(x)
@@ -53,8 +50,6 @@ void loop_hidden_rounds(const double* const* read, double* const* written, std::
     simd::run_hidden_rounds(all, lanes, longest);
 }
 
-template <class Function> Address address(Function* function) { return reinterpret_cast<Address>(function); }
-
 }  // namespace
 
 const Kernels HOCKEYSTICK_KERNELS = {
@@ -69,15 +64,7 @@ const Kernels HOCKEYSTICK_KERNELS = {
 };
 
 const GridKernels HOCKEYSTICK_GRID_OF(HOCKEYSTICK_KERNELS) = {
-    theta_inverses,
-    gaussian_epsilons,
-    closed_forms,
-    loop_hidden_rounds,
-    {address(simd::record_gradient), address(simd::record_value), address(simd::record_class), address(simd::add_batch),
-     address(simd::to_normals), address(simd::add_normals), address(simd::norm), address(simd::copy),
-     address(simd::clear), address(simd::scale), address(simd::add), address(simd::clip), address(simd::add_clipped),
-     address(simd::project), address(simd::step), address(simd::residual), address(simd::keep_within),
-     address(simd::all_finite)},
+    theta_inverses, gaussian_epsilons, closed_forms, loop_hidden_rounds, simulator_loops,
 };
 
 }  // namespace hockeystick::batch

@@ -29,6 +29,14 @@ inline constexpr const char* simulator_names[] = {
     "clear",           "scale",        "add",          "clip",      "add_clipped", "project",     "step", "residual",
     "keep_within",     "all_finite"};
 
+inline namespace HOCKEYSTICK_ISA {
+
+// Writes the addresses. A table of such casts would be filled where the library is loaded, by code of each instruction set that
+// runs on every machine, and the linker would keep all that it names.
+void simulator_loops(Address* out);
+
+}  // namespace HOCKEYSTICK_ISA
+
 // Closed forms under the names of their scalar functions, whose arguments are the columns
 // (convex_image_diameter and nonconvex_image_diameter are aggregator_image_diameter<true> and <false>).
 // gdp_epsilon, theta_inverse and gaussian_epsilon leave NaN to the scalar function where
@@ -57,7 +65,7 @@ struct GridKernels {
     Binary theta_inverse, gaussian_epsilon;
     ClosedForms closed;
     HiddenRounds hidden_rounds;
-    Address simulator[std::size(simulator_names)];
+    void (*simulator)(Address* out);
 };
 
 extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;

@@ -14,13 +14,6 @@
 
 #include "batch_kernels.hpp"
 
-// Inlines all calls: one that GCC finds too large would end the vectorisation of the loop around it.
-#if defined(__GNUC__)
-#define HOCKEYSTICK_FLATTEN __attribute__((flatten))
-#else
-#define HOCKEYSTICK_FLATTEN
-#endif
-
 namespace hockeystick::batch {
 namespace {
 
@@ -79,10 +72,14 @@ inline double moderate_gdp_delta(double mu, double eps) {
     return divergence::reported_delta(divergence::theta_moderate(eps, mu), mu, eps);
 }
 
+HOCKEYSTICK_APART void moderate_gdp_deltas(const double* const* columns, double* out, std::size_t n) {
+    Rows<moderate_gdp_delta, std::make_index_sequence<2>>::loop(out, simd::whole_lanes(n), columns[0], columns[1]);
+}
+
 // As look_first, for gdp_delta; columns: mu, eps.
 template <auto General> bool gdp_deltas(const double* const* columns, double* out, std::size_t n) {
     if (!all_inside<divergence::moderate>(columns[1], columns[0], n)) return rows<General>(columns, out, n);
-    Rows<moderate_gdp_delta, std::make_index_sequence<2>>::loop(out, simd::whole_lanes(n), columns[0], columns[1]);
+    moderate_gdp_deltas(columns, out, n);
     return false;
 }
 

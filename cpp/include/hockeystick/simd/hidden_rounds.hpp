@@ -12,6 +12,7 @@
 #include <hockeystick/divergence/hockey_stick.hpp>
 #include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/numeric/rounding.hpp>
+#include <hockeystick/simd/lanes.hpp>
 
 namespace hockeystick::simd {
 inline namespace HOCKEYSTICK_ISA {
@@ -59,20 +60,22 @@ inline constexpr std::size_t max_lanes = 64;
 
 // The one place into which log_theta is inlined. With three copies in one loop the compiler inlines
 // none, and then nothing vectorises.
-inline void log_thetas(const double* __restrict eps, const double* __restrict r, double* __restrict out,
-                       std::size_t n) {
+HOCKEYSTICK_APART HOCKEYSTICK_FLATTEN inline void log_thetas(const double* __restrict eps, const double* __restrict r,
+                                                             double* __restrict out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = log_theta(eps[i], r[i]);
 }
 
-inline void conditional_epsilons(const double* __restrict log_gamma_minus_1, const double* __restrict log_e,
-                                 double* __restrict out, std::size_t n) {
+HOCKEYSTICK_APART HOCKEYSTICK_FLATTEN inline void conditional_epsilons(const double* __restrict log_gamma_minus_1,
+                                                                       const double* __restrict log_e,
+                                                                       double* __restrict out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = conditional_eps(log_gamma_minus_1[i], log_e[i]);
 }
 
 // Runs `rounds[i]` rounds of cell i, at most `longest`; ends early where every delta has
 // underflowed.
 inline void run_hidden_rounds(const HiddenRoundLanes& l, std::size_t lanes, double longest) {
-    double eps[max_lanes], mu[max_lanes], log_shifted[max_lanes], log_eta[max_lanes], log_eta_after_shift[max_lanes];
+    double eps[max_lanes], mu[max_lanes] = {}, log_shifted[max_lanes], log_eta[max_lanes],
+                           log_eta_after_shift[max_lanes];
     double largest = 0.0;
     for (double done = 0.0; done < longest && largest >= log_underflow; done += 1.0) {
         for (std::size_t i = 0; i < lanes; ++i) {

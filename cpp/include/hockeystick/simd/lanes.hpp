@@ -13,6 +13,16 @@
 
 #include <hockeystick/version.hpp>
 
+// APART: compiled once, and not in each caller, since a call costs nothing beside a loop over many lanes. FLATTEN inlines all calls: one
+// that GCC finds too large would end the vectorisation of the loop around it.
+#if defined(__GNUC__)
+#define HOCKEYSTICK_APART __attribute__((noinline))
+#define HOCKEYSTICK_FLATTEN __attribute__((flatten))
+#else
+#define HOCKEYSTICK_APART
+#define HOCKEYSTICK_FLATTEN
+#endif
+
 namespace hockeystick::simd {
 
 inline constexpr std::size_t lanes = 8;

@@ -24,11 +24,6 @@
 #else
 #define HOCKEYSTICK_UNROLL
 #endif
-#if defined(__GNUC__)  // compiled once, and not in each caller: a call costs nothing beside a block of rows
-#define HOCKEYSTICK_APART __attribute__((noinline))
-#else
-#define HOCKEYSTICK_APART
-#endif
 
 namespace hockeystick::simd {
 inline namespace HOCKEYSTICK_ISA {
