@@ -1,6 +1,7 @@
 """What later versions are promised: versions/ has the public names of each version and a file of every kind that it wrote, which are read or refused by name.
 
-``python tests/project/test_stability.py`` writes the record of this version. A name that comes or goes needs a line in CHANGELOG.md.
+``PYTHONPATH=tests/reference:tests/storms:tests/mechanisms python tests/project/test_stability.py`` writes the record of this version. A name that comes or
+goes needs a line in CHANGELOG.md.
 """
 
 import argparse
@@ -86,7 +87,7 @@ def simulated(checkpoint: Path) -> simulate.Result:
 
 def write(record: Path) -> None:
     """Write the record of this version."""
-    from test_specification import CASES  # noqa: PLC0415 - of a folder that the tests do not import from
+    from test_specification import CASES  # noqa: PLC0415 - on the path of the script alone
 
     shutil.rmtree(record, ignore_errors=True)
     record.mkdir(parents=True)
@@ -111,13 +112,20 @@ def test_public_names():
     assert (HERE / "names.txt").read_text(encoding="utf-8").splitlines() == list(names())
 
 
+def untold(before: list[str], after: list[str], changelog: str) -> set[str]:
+    """Return the names of lines that came or went and that the changelog does not have in backticks."""
+    changed = {re.split(r"[. ]", line.partition("(")[0])[-1] for line in {*before} ^ {*after}}
+    return {name for name in changed if f"`{name}`" not in changelog}
+
+
 def test_changed_names_are_told():
-    """What came or went between two versions stands in the changelog."""
+    """What came or went between two versions stands in the changelog, an option or a parameter too."""
+    before, after = ["hockeystick.q(x)", "hockeystick delta --old"], ["hockeystick.q(y)", "hockeystick.p(x)"]
+    assert untold(before, after, "`q` takes y, and `p` is new.") == {"--old"}
+    assert untold(before, before, "") == set()
     told = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     listed = [(record / "names.txt").read_text(encoding="utf-8").splitlines() for record in sorted(RECORDS.iterdir())]
-    for before, after in itertools.pairwise(listed):
-        changed = {re.split(r"[.( ]", re.sub(r"\(.*", "", line))[-1] for line in {*before} ^ {*after}}
-        assert {name for name in changed if f"`{name}`" not in told} == set()
+    assert [untold(*pair, told) for pair in itertools.pairwise(listed)] == [set()] * (len(listed) - 1)
 
 
 @each_record
@@ -193,5 +201,4 @@ def test_sweeps(record, tmp_path):
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "tests" / "mechanisms"))
     write(HERE)
