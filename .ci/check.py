@@ -64,6 +64,8 @@ def main() -> None:
     python = [name for name in files if name.endswith(".py")]
     cpp = [name for name in files if name.endswith((".cpp", ".hpp", ".h", ".c"))]
     module = (sys.executable, "-m")
+    if any(name.endswith("/names.txt") for name in files) and "CHANGELOG.md" not in files:
+        sys.exit("public names changed: CHANGELOG.md needs a line")
     if python:
         run(*module, "ruff", "format", *python)
         run(*module, "ruff", "check", *python)

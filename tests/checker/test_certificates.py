@@ -325,7 +325,7 @@ def drawn(rng: random.Random) -> tuple[hs.Accountant, dict[str, float]]:
     return accountant, {"delta": delta} if rng.random() < 0.5 else {"epsilon": accountant.epsilon(delta)}
 
 
-MONTH = f"{dt.datetime.now(dt.timezone.utc):%Y-%m}"
+MONTH = f"{dt.datetime.now(dt.UTC):%Y-%m}"
 
 
 @pytest.mark.slow

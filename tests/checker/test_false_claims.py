@@ -16,7 +16,7 @@ import hockeystick as hs
 
 flint = pytest.importorskip("flint", reason="pip install python-flint")
 PROGRAM = Path(__file__).parents[2] / "checker" / "hockeystick_check.py"
-MONTH = dt.datetime.now(dt.timezone.utc).strftime("%Y-%m")  # new claims every month
+MONTH = dt.datetime.now(dt.UTC).strftime("%Y-%m")  # new claims every month
 
 
 def program(source: str | None = None) -> ModuleType:

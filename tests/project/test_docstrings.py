@@ -1,24 +1,17 @@
 """The public docstrings: their form; `test_printed_bounds` runs their examples."""
 
-import importlib
 import inspect
 import re
 
 import numpy as np
 
 import refused_calls
-from hockeystick import simulate
 
-ADAPTERS = [
-    importlib.import_module(f"hockeystick.interop.{name}")
-    for name in ("dp_accounting", "events", "flower", "jax_privacy", "opacus", "pfl", "prv", "riskcal")
-]
-MODULES = (*refused_calls.ROOMS, simulate, *ADAPTERS)
 # Each name in __all__ can be had, or this fails.
 PUBLIC = sorted(
     {
         f"{module.__name__}.{name}": getattr(module, name)
-        for module in MODULES
+        for module in refused_calls.public_modules()
         for name in module.__all__
         if isinstance(getattr(module, name), np.ufunc) or inspect.isfunction(getattr(module, name))
     }.items()

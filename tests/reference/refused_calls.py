@@ -5,6 +5,7 @@ import builtins
 import contextlib
 import doctest
 import functools
+import importlib
 import inspect
 import math
 import re
@@ -18,6 +19,13 @@ import hockeystick as hs
 
 # The modules that a user need not import by themselves, and those whose names only the package lists.
 ROOMS = [*filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__)), hs._config, hs._numeric]
+ADAPTERS = ("dp_accounting", "events", "flower", "jax_privacy", "opacus", "pfl", "prv", "riskcal")
+
+
+def public_modules() -> list[ModuleType]:
+    """Return the modules whose `__all__` are the public names."""
+    others = ("simulate", *(f"interop.{name}" for name in ADAPTERS))
+    return [*ROOMS, *(importlib.import_module(f"hockeystick.{name}") for name in others)]
 
 
 def rows(table: str) -> list:

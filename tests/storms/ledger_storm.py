@@ -116,7 +116,7 @@ def fork(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, _rng: random.Random)
     for call in [*calls, lambda: hs.ClientLedgers(path, **BUDGETS[path.stem])]:
         try:
             call()
-        except RuntimeError:  # noqa: PERF203
+        except RuntimeError:
             pipe.say("fork refused")
         else:
             if os.getppid() == parent:  # once the parent is killed, the file is free to be opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sys
+import tomllib
 import uuid
 from collections.abc import Callable
 from pathlib import Path, PurePath
@@ -16,14 +16,6 @@ AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the content of a TOML file; a ValueError if it is none."""
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - needed here only
-    else:
-        try:
-            import tomli as tomllib  # noqa: PLC0415
-        except ImportError as error:
-            message = 'a file of TOML needs tomli on Python 3.10: pip install ".[sweep]" in a clone'
-            raise ImportError(message) from error
     return tomllib.loads(Path(path).read_text(encoding="utf-8"))
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,9 +47,6 @@ from hockeystick.accounting.steps import Block, Record, Steps, checked_count
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 from hockeystick.mechanisms.premises import Premises
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 ROWS = 20  # of the table in a notebook
 LONGEST_CURVE = 10**6

@@ -13,7 +13,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from hockeystick.training.participation import check_participation
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from typing_extensions import Self
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

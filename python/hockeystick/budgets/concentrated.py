@@ -39,7 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Self
 
 from hockeystick._checks import DELTA, OPEN_PROBABILITY, Domain, non_negative_scalar, positive_scalar, scalar
 from hockeystick._checks.shown import shown
@@ -52,9 +52,6 @@ from hockeystick.budgets.spending import BISECTIONS, SCALE, SLACK, Filter, Odome
 from hockeystick.kernels import log_q
 from hockeystick.mechanisms import ZeroConcentratedDP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class ZeroConcentratedFilter(Filter):

@@ -25,16 +25,13 @@ means; tests/budgets/test_planned.py has an example.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.accounting.steps import Record
 from hockeystick.budgets.spending import Filter
 from hockeystick.mechanisms.base import Mechanism
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class PlannedFilter(Filter):

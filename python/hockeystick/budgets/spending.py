@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from hockeystick._checks import (
     DELTA,
@@ -24,10 +24,6 @@ from hockeystick._numeric.rounding import SHORT_SUM
 from hockeystick.accounting.state import dump_steps, load_runs, require_format
 from hockeystick.accounting.steps import Record, Step, Steps
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the rounding of both; the guarantees include it
 BISECTIONS = 60  # of an odometer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from hockeystick._checks import (
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 LARGEST_GROUP = 1000
 

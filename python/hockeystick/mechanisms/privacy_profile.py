@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, CountedPair, Mechanism, Status
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex, require_falling
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 LARGEST_EPSILON = 600.0
 ORDER, MOST_PANELS = 16, 2**13  # of Gauss and Legendre in a panel; panels between two breakpoints

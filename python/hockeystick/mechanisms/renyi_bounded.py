@@ -6,7 +6,7 @@ import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import SHORT_SUM, SHORT_SUM_UP
 from hockeystick.mechanisms.base import LARGEST_ORDER, ORDERS, Adjacency, CountedPair, Mechanism, require_mechanism
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class RenyiMechanism(Mechanism):

@@ -22,7 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,9 +33,6 @@ from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile, ProfiledMechanism
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex, require_falling
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Corner = tuple[Fraction, Fraction]
 STEEPEST = Fraction(math.exp(LARGEST_EPSILON))  # beyond it delta counts as that of infinite epsilon

@@ -75,7 +75,7 @@ def connected(address: str, security: distributed.Security | None = None) -> Ite
         socket.create_connection((host, port), timeout=GREETING_SECONDS).close()
         asyncio.run(_greet(address, security))
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
-    except (OSError, ValueError, RuntimeError, TypeError, OverflowError, asyncio.TimeoutError) as error:
+    except (TimeoutError, OSError, ValueError, RuntimeError, TypeError, OverflowError) as error:
         message = f"scheduler must be the address of a Dask scheduler, not {address}: {_first_line(error)}"
         raise ClusterError(message) from error
     try:

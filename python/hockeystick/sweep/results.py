@@ -225,7 +225,7 @@ class Results:
         for index in self._there:
             try:
                 self._store.decoded(index, self._store.content(index))
-            except DamagedPartError as error:  # noqa: PERF203 - reading takes longer
+            except DamagedPartError as error:
                 told.append(f"{self._store.file(index)}: {error}")
         return tuple(told)
 

@@ -170,7 +170,7 @@ struct SumLaw {
 
 inline Bulk bulk_of_sum(const SumLaw& one, const SumLaw& other) {
     const Bulk &a = one.bulk, &b = other.bulk;
-    return {a.lowest + b.lowest, a.median + b.median, std::hypot(a.scale, b.scale)};
+    return {a.lowest + b.lowest, a.median + b.median, distance(a.scale, b.scale)};
 }
 
 inline SumLaw sum_on(const LatticeGrid& grid, const SumLaw& one, const SumLaw& other, WorkBudget& budget) {

@@ -51,7 +51,7 @@ class PointDecay {
         if (phi.real.empty() || grid.cells == 0) return;
         log_bounds_.assign(grid.cells, 0.0);
         const auto square = [&](std::size_t k) {
-            const double size = std::hypot(1.0 + phi.real[k], phi.imag[k]) + phi.error[k];
+            const double size = distance(1.0 + phi.real[k], phi.imag[k]) + phi.error[k];
             return size * size * (1.0 + 1e-12);
         };
         constexpr double between = 0.25 * DecayGrid::turn_of_cell * DecayGrid::turn_of_cell * (1.0 + 1e-4);

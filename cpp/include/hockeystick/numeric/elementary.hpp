@@ -10,6 +10,7 @@
 // what is built on them. The coefficients come from tests/reference/generate_coefficients.py.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -179,6 +180,11 @@ inline double angle_of(double x, double y) {
     const double half = x < 0.0 ? 3.1415926535897931 - quadrant : quadrant;
     return y < 0.0 ? -half : half;
 }
+
+// The distance of a point from the origin, with a relative error below 3u where the square of the
+// longer side is a normal number; std::hypot holds everywhere, and asks for a C library as new as
+// the one it was built with.
+inline double distance(double x, double y) { return std::sqrt(x * x + y * y); }
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::numeric

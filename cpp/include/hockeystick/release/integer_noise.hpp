@@ -221,8 +221,8 @@ inline double log_range_of_sum(double sigma, double number) {
 // x/(k+1/2 + sqrt(x^2 + (k+3/2)^2)) <= r_k <= x/(k+1/2 + sqrt(x^2 + (k+1/2)^2)) (Amos 1974).
 inline std::vector<Interval> bessel_ratios(double x, double last) {
     const double start = last + std::ceil(7.0 * std::sqrt(x)) + 20.0;
-    double low = x / (start + 0.5 + std::hypot(x, start + 1.5)) / short_sum_up;
-    double high = x / (start + 0.5 + std::hypot(x, start + 0.5)) * short_sum_up;
+    double low = x / (start + 0.5 + distance(x, start + 1.5)) / short_sum_up;
+    double high = x / (start + 0.5 + distance(x, start + 0.5)) * short_sum_up;
     std::vector<Interval> ratios;
     for (double k = start; k >= 0.0; k -= 1.0) {
         if (k <= last) ratios.push_back({low, high});
@@ -304,7 +304,7 @@ inline IntegerLaw nearly_discrete_gaussian_law(double sigma, double range) {
 // -log P(k) is about k asinh(k/x) + x - sqrt(x^2 + k^2).
 inline IntegerLaw skellam_law(double variance) {
     double depth = 1.0;
-    while (depth * std::asinh(depth / variance) + variance - std::hypot(variance, depth) < mass_depth) depth *= 1.01;
+    while (depth * std::asinh(depth / variance) + variance - distance(variance, depth) < mass_depth) depth *= 1.01;
     const double reach = std::ceil(depth);
     const std::vector<Interval> ratios = bessel_ratios(variance, reach);
     std::vector<double> low{1.0}, high{1.0};

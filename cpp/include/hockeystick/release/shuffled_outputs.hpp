@@ -178,7 +178,7 @@ struct SumLaws {
 // The modulus of coefficient k of a packed spectrum (numeric/fft.hpp).
 inline double modulus(const std::vector<double>& x, std::size_t k) {
     if (k == 0 || 2 * k == x.size()) return std::fabs(x[k == 0 ? 0 : x.size() - 1]);
-    return std::hypot(x[2 * k - 1], x[2 * k]);
+    return distance(x[2 * k - 1], x[2 * k]);
 }
 
 // The error of each mass, from the transforms of one output's law and of T - 1 of them.
