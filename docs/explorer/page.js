@@ -18,7 +18,7 @@ const figure = (caption) => make("figure", {}, make("div", { class: "hs-picture"
 
 /** @param {string} label */
 function codeBlock(label) {
-  const code = make("pre", { tabindex: 0, "aria-label": label });
+  const code = make("pre", { tabindex: 0, role: "group", "aria-label": label });
   const copy = copyButton("Copy", () => code.textContent);
   copy.setAttribute("aria-describedby", `hs-${label.replaceAll(" ", "-")}`); // there are three such buttons
   const heading = make("h2", { id: copy.getAttribute("aria-describedby") }, label);

@@ -113,7 +113,7 @@ def test_numbers_are_those_of_python(kind: str, full: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "label", "call"),
     [
-        ({"noise_multiplier": "-1"}, "Noise multiplier σ", lambda: hs.Gaussian(-1.0)),
+        ({"noise_multiplier": "-1"}, "Noise multiplier \N{GREEK SMALL LETTER SIGMA}", lambda: hs.Gaussian(-1.0)),
         (
             {"sampling_rate": "1.5"},
             "Sampling rate q",
