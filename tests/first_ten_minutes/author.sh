@@ -2,7 +2,7 @@
 # The author of an accountant: does my program in C++, C or Rust get the certified number?
 source "$(dirname "$0")/role.bash"
 
-step "install, README.md's first line" commands "$(blocks README.md sh 'main job' | head -1 | sed 's/ *&& *$//')"
+step "install, README.md's first line" commands "$(blocks README.md sh 'main job' | sed -n '1s/ *&& *$//p')"
 page=docs/project/embedding.md
 linked $page
 "$python" - $page "$work" <<'END'
