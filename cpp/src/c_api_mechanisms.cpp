@@ -182,11 +182,11 @@ Mechanism truncated_poisson(double noise_multiplier, const hs::release::Truncate
 }
 
 Mechanism composed(std::vector<std::pair<Mechanism, double>> parts) {
-    if (parts.empty()) throw std::invalid_argument("steps must not be empty");
     Mechanism made{"composed", nullptr};
     made.several_outputs = true;
     for (const auto& [part, count] : parts) {
-        require_count(count, "counts");
+        require_count_or_none(count, "counts");
+        if (count == 0.0) continue;
         made.one_adjacency = made.one_adjacency || part.one_adjacency;
         made.samples = made.samples || part.samples;
         made.draws_batch = made.draws_batch || part.draws_batch;
@@ -196,9 +196,10 @@ Mechanism composed(std::vector<std::pair<Mechanism, double>> parts) {
     made.steps = [parts = std::move(parts)](bool replace, End end) {
         Steps all;
         for (const auto& [part, count] : parts)
-            for (const hs::mechanism::CountedPair& step : part.steps(replace, end))
-                all.push_back({step.pair, step.count * count});
-        return all;
+            if (count > 0.0)
+                for (const hs::mechanism::CountedPair& step : part.steps(replace, end))
+                    all.push_back({step.pair, step.count * count});
+        return all.empty() && end == End::upper ? once(hs::mechanism::nothing()) : all;
     };
     return made;
 }

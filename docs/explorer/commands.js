@@ -18,6 +18,7 @@ export function mechanismText(values, training) {
   switch (values.mechanism) {
     case "laplace":
       return `Laplace(${noise})`;
+    case "clients":
     case "poisson":
       return `PoissonSampled(mechanism=${gaussian}, sampling_rate=${pythonFloat(training.samplingRate)})`;
     case "fixed": {
@@ -55,6 +56,16 @@ const LAST_ITERATE = [
   ["diameter", false],
 ];
 
+const DRAWN = [["num_clients", true], ["clients_per_round", true], ["rounds", true]];
+
+/**
+ * @param {Values} values
+ * @returns {string} the accountant of clients that are drawn
+ */
+export const federationText = (values) =>
+  `hs.training.federated_parameters(${keywords(values, DRAWN)}, clip_norm=1.0, ` +
+  `noise_std=${pythonFloat(values.noise_multiplier)}, noise_on="sum", sampling="poisson").accountant()`;
+
 /**
  * An expression of Python, with `hs` for hockeystick, whose value is the bracket or the upper end that the page shows.
  * @param {Values} values
@@ -65,6 +76,8 @@ const LAST_ITERATE = [
 export function pythonLine(values, training, epsilon) {
   const delta = pythonFloat(values.delta);
   switch (values.mechanism) {
+    case "clients":
+      return `${federationText(values)}.epsilon_bracket(${delta})`;
     case "fedavg":
       return `hs.federated.fedavg_epsilon(${delta}, ${keywords(values, LAST_MODEL)}, smoothness=0.0)`;
     case "last_iterate":
@@ -93,6 +106,10 @@ export function shellLine(values, training, epsilon) {
   const end = `--delta ${pythonFloat(values.delta)}`;
   if (mechanism === "gaussian" && adjacency === "add_or_remove") {
     return `hockeystick epsilon ${noise} --steps ${count(values.steps)} ${end}`;
+  }
+  if (mechanism === "clients") {
+    const clients = DRAWN.map(([name]) => `--${name.replaceAll("_", "-")} ${count(values[name])}`).join(" ");
+    return `hockeystick epsilon ${noise} ${clients} ${end}`;
   }
   const asked = mechanism === "shuffled" || adjacency === (mechanism === "fixed" ? "replace" : "add_or_remove");
   if (training && asked) {

@@ -52,7 +52,8 @@ export function doubtsOf(values, training, epsilon) {
     if (rate > 0 && steps >= 1 && steps <= 1 / rate - 1) {
       found.push(fill(DOUBTS.few_steps, { steps: general(steps), pass: general(1 / rate) }));
     }
-    if (isLarge(values.delta, records)) found.push(told("large_delta", { population: records }));
+    const population = records ?? values.num_clients;
+    if (isLarge(values.delta, population)) found.push(told("large_delta", { population }));
   }
   if (epsilon > DOUBTS.no_privacy_above && epsilon < Infinity) {
     found.push(told("no_privacy", { most: general(DOUBTS.no_privacy_above) }));

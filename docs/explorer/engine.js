@@ -43,6 +43,7 @@ export const leastLength = (values) => (values.mechanism === "last_iterate" ? va
  * @param {string} mechanism
  */
 export function fieldsOf(mechanism) {
+  if (mechanism === "clients") return { noise: "noise_multiplier", length: "rounds" };
   if (mechanism === "fedavg") return { noise: "noise_std", length: "rounds" };
   if (mechanism === "last_iterate") return { noise: "noise_std", length: "num_records" };
   return { noise: "noise_multiplier", length: "steps" };
@@ -50,10 +51,10 @@ export function fieldsOf(mechanism) {
 
 /**
  * @param {Values} values
- * @returns {import("./training.js").Training|undefined} of DP-SGD
+ * @returns {import("./training.js").Training|undefined} of DP-SGD, or of clients that are drawn
  */
 export const trainingIn = (values) =>
-  ["poisson", "fixed", "shuffled"].includes(values.mechanism) ? trainingOf(values) : undefined;
+  ["poisson", "fixed", "shuffled", "clients"].includes(values.mechanism) ? trainingOf(values) : undefined;
 
 /**
  * @param {Values} values
@@ -96,7 +97,7 @@ function askAccountant(accountant) {
 function mechanismOf(hs, values, training) {
   if (values.mechanism === "laplace") return hs.laplace(values.noise_multiplier);
   const gaussian = hs.gaussian(values.noise_multiplier);
-  if (values.mechanism === "poisson") return hs.poissonSampled(gaussian, training.samplingRate);
+  if (["poisson", "clients"].includes(values.mechanism)) return hs.poissonSampled(gaussian, training.samplingRate);
   if (values.mechanism === "fixed") return hs.fixedSizeSampled(gaussian, training.records, training.batchSize, false);
   return gaussian;
 }

@@ -24,6 +24,7 @@ export const FIELDS = {
   rounds: { label: "Rounds", low: 1, high: 1e4, whole: true, value: 100 },
   local_steps: { label: "Local steps a round", low: 1, high: 1000, whole: true, value: 5 },
   num_clients: { label: "Clients, all in every round", low: 1, high: 1e5, whole: true, value: 50 },
+  clients_per_round: { label: "Clients a round, on average", low: 1, high: 1e5, whole: true, value: 100 },
   clip_norm: { label: "Clip norm", low: 0.01, high: 100, value: 1 },
   noise_std: { label: "Noise, standard deviation", low: 0.01, high: 100, value: 2 },
   smoothness: { label: "Smoothness of the loss", low: 0.01, high: 100, value: 0.5 },
@@ -106,6 +107,15 @@ export const MECHANISMS = {
     length: "steps",
     choices: ["adjacency"],
     fields: () => ["noise_multiplier", "steps"],
+  },
+  clients: {
+    label: "Federated averaging, sampled clients",
+    noise: "noise_multiplier",
+    length: "rounds",
+    choices: [],
+    protects: "one client with all its records, added or removed",
+    fields: () => ["noise_multiplier", "num_clients", "clients_per_round", "rounds"],
+    own: { num_clients: { label: "Clients", low: 10, high: 1e7, whole: true, value: 10000 } },
   },
   fedavg: {
     label: "Federated averaging, last model",

@@ -2,7 +2,7 @@
 import { startWorker } from "./client.js";
 import { copyButton, make } from "./dom.js";
 import { fieldsOf } from "./engine.js";
-import { FIELDS } from "./fields.js";
+import { FIELDS, fieldsWith } from "./fields.js";
 import { cellsFigure, deltaFigure, stepsFigure, tradeOffFigure } from "./figures.js";
 import { drawForm } from "./form.js";
 import { fromHash, startingSettings, toHash } from "./state.js";
@@ -18,7 +18,7 @@ const figure = (caption) => make("figure", {}, make("div", { class: "hs-picture"
 
 /** @param {string} label */
 function codeBlock(label) {
-  const code = make("pre", { tabindex: 0, "aria-label": label });
+  const code = make("pre", { tabindex: 0, role: "group", "aria-label": label });
   const copy = copyButton("Copy", () => code.textContent);
   copy.setAttribute("aria-describedby", `hs-${label.replaceAll(" ", "-")}`); // there are three such buttons
   const heading = make("h2", { id: copy.getAttribute("aria-describedby") }, label);
@@ -153,10 +153,10 @@ function shower(parts, view, root) {
       speak(`${parts.number.textContent}. ${result.doubts.join(" ")}`);
     },
     ends: (result, settings) => result && showNumber(parts, settings, result),
-    error(message) {
+    error(message, settings) {
       root.classList.add("hs-stale");
       parts.error.hidden = false;
-      parts.error.textContent = message;
+      parts.error.textContent = inLabels(message, settings);
       parts.number.textContent = "no ε";
       parts.ends.textContent = "";
       parts.doubts.replaceChildren();
@@ -208,6 +208,17 @@ function showNumber(parts, settings, { headline, low, high, later, milliseconds 
   const open = later ? " A lower end follows." : low === null ? " How far below is not computed." : "";
   const time = milliseconds === undefined ? "" : ` Computed in ${milliseconds.toFixed(1)} ms.`;
   parts.ends.textContent = none ? "" : `The smallest ε is ${known}: certified, rounding included.${open}${time}`;
+}
+
+/**
+ * A refusal, which names arguments, with the labels that stand on the page.
+ * @param {string} message
+ * @param {Settings} [settings]
+ */
+function inLabels(message, settings) {
+  if (!settings) return message;
+  const fields = { ...fieldsWith(settings), count: FIELDS[fieldsOf(settings.mechanism).length] };
+  return message.replace(/^\w+(?= must)|\b[a-z]+_[a-z_]+\b/g, (name) => fields[name]?.label ?? name);
 }
 
 function noiseText(settings, { budget, noise, tried }) {

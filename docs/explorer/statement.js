@@ -1,6 +1,6 @@
 // The privacy statement in Markdown: the sentences of Python's `privacy_statement` and `Accountant.statement`, filled in.
 import { asking, mostFound } from "./answers.js";
-import { mechanismText } from "./commands.js";
+import { federationText, mechanismText } from "./commands.js";
 import { fill, isLarge } from "./doubts.js";
 import { ask } from "./engine.js";
 import { pythonFloat } from "./numbers.js";
@@ -74,7 +74,9 @@ function changeOf(kind) {
 function accountantParts(hs, values, training, attacked, question) {
   const ends = question.epsilon(values.delta);
   const delta = pythonFloat(values.delta);
-  const change = `${SENTENCES.adjacency[values.adjacency]} one record`;
+  const [ofClients, adjacency] = [values.mechanism === "clients", values.adjacency ?? "add_or_remove"];
+  const unit = ofClients ? say("clients_unit") : "one record";
+  const change = `${SENTENCES.adjacency[adjacency]} ${unit}`;
   // Mechanisms of Poisson samples do not know how many records there are.
   const cautions = values.mechanism === "fixed" ? deltaTooLarge(values.delta, training?.records) : [];
   const steps = training ? training.steps : values.steps;
@@ -82,20 +84,31 @@ function accountantParts(hs, values, training, attacked, question) {
   const assumed = {
     poisson: [say("assumed_poisson")],
     fixed: [say("assumed_fixed_size", { how: say("without_replacement"), records: training?.records })],
+    clients: [
+      `${steps} rounds; ${say("clients_drawn", { rate: pythonFloat(training?.samplingRate ?? 1) })}`,
+      say("clients_secret"),
+      ...sayAll("clients_shared"),
+      say("clients_noise"),
+      SENTENCES.clients_adjacent[adjacency],
+      say("clients_protected", { against: say("clients_against") }),
+    ],
   };
-  const check = [SENTENCES.assumed_adjacency[values.adjacency], say("assumed_fixed")];
-  const made = `Accountant('${values.adjacency}').compose(${mechanism}, ${steps})`;
+  const check = [SENTENCES.assumed_adjacency[adjacency].replace("one record", unit), say("assumed_fixed")];
+  const again = ofClients
+    ? ["import hockeystick as hs", `print(${federationText(values)}.statement(${delta}))`]
+    : ["from hockeystick import Accountant", "from hockeystick.mechanisms import *",
+        `print(Accountant('${adjacency}').compose(${mechanism}, ${steps}).statement(${delta}))`];
   const parts = [
     ["epsilon", [interval(hs, ends, delta, true)]],
     ["released", [say("released_accountant")]],
-    ["unit", [say("unit", { unit: "one record", change })]],
+    ["unit", [say("unit", { unit, change })]],
     ["mechanisms", [`${steps} times ${mechanism}`]],
     ["attack", attacked],
-    ["user_level", [say("user_level_elsewhere")]],
+    ...(ofClients ? [] : [["user_level", [say("user_level_elsewhere")]]]),
     ["check", [...check, ...(assumed[values.mechanism] ?? [])]],
     ["not_covered", [...sayAll("not_covered"), ...cautions]],
     ["made_by", [say("made_by_page", { version: hs.version })]],
-    ["again", ["from hockeystick import Accountant", "from hockeystick.mechanisms import *", `print(${made}.statement(${delta}))`]],
+    ["again", again],
   ];
   return [headline(hs, say("subject"), ends.upper, delta, change, "", cautions), parts];
 }

@@ -23,11 +23,19 @@ function requireCount(name, value) {
 }
 
 /**
- * @param {import("./state.js").Values} values of one of the three kinds of DP-SGD
+ * @param {import("./state.js").Values} values of one of the three kinds of DP-SGD, or of clients that are drawn
  * @returns {Training}
  * @throws {RangeError} in Python's words, for an argument outside its domain
  */
 export function trainingOf(values) {
+  if (values.mechanism === "clients") {
+    const { num_clients: clients, clients_per_round: drawn, rounds: steps } = values;
+    for (const [name, value] of Object.entries({ num_clients: clients, clients_per_round: drawn, rounds: steps })) {
+      requireCount(name, value);
+    }
+    if (drawn > clients) throw new RangeError(`clients_per_round must be at most num_clients (${clients}), not ${drawn}`);
+    return { steps, samplingRate: drawn / clients };
+  }
   if (!("num_records" in values)) return { steps: values.steps, samplingRate: values.sampling_rate };
   const { num_records: records, batch_size: batchSize } = values;
   requireCount("num_records", records);

@@ -27,7 +27,13 @@ def vectors_of(mechanism):
 # class -> the constructor's name, and its arguments before `out`; a mechanism stands for its own handle
 CONSTRUCTORS = {
     hs.ApproximateDP: lambda m: ("approximate_dp", m.epsilon, m.delta),
-    hs.Composed: lambda m: ("composed", [part for part, _ in m.steps], [count for _, count in m.steps], len(m.steps)),
+    # Beside a step that comes 0 times, and so is none.
+    hs.Composed: lambda m: (
+        "composed",
+        [*(part for part, _ in m.steps), LAPLACE],
+        [*(count for _, count in m.steps), 0],
+        len(m.steps) + 1,
+    ),
     hs.Discrete: lambda m: ("discrete", m.p, m.q, len(m.p)),
     hs.DiscreteGaussian: lambda m: ("discrete_gaussian", m.noise_std, m.sensitivity),
     hs.DiscreteGaussianVector: lambda m: ("discrete_gaussian_vector", m.noise_std, *vectors_of(m)),
@@ -89,6 +95,8 @@ EXAMPLES = [
     hs.PoissonSampled(LAPLACE, 0.1),
     hs.PoissonSampled(PAIR, 0.1),
     hs.PoissonSampled(MIXED, 0.05),
+    hs.FixedSizeSampled(hs.Composed([]), 50, 5, replacement=True),
+    hs.RandomAllocation(hs.Composed([]), 9, 2),
     hs.PoissonSampled(hs.DiscreteLaplace(0.4), 0.2),
     hs.PoissonSampled(hs.PoissonSampled(LAPLACE, 0.3), 0.5),
     hs.PoissonSampled(hs.Composed([(GAUSSIAN, 3), (hs.Gaussian(5.0), 2)]), 0.02),
@@ -263,8 +271,7 @@ make("shuffled", 21.0, 10.0, 0) -> epsilon0 must lie in \(0, 20\], not 21
 make("shuffled", 1.0, 10.0, 2) -> randomizer must be HS_ANY_RANDOMIZER or HS_RANDOMIZED_RESPONSE
 make("truncated_poisson", 1.0, 10.0, 1.5, 2.0) -> sampling_rate must lie in \[0, 1\], not 1\.5
 make("truncated_poisson", 1.0, 10.0, 0.5, 0.0) -> max_batch_size must be an integer in \[1, 2\^53\], not 0
-make("composed", [GAUSSIAN], [0.5], 1) -> counts must be an integer in \[1, 2\^53\], not 0\.5
-make("composed", (ctypes.c_void_p * 0)(), [], 0) -> steps must not be empty
+make("composed", [GAUSSIAN], [0.5], 1) -> counts must be an integer in \[0, 2\^53\], not 0\.5
 make("poisson_sampled", GAUSSIAN, -0.1) -> sampling_rate must lie in \[0, 1\], not -0\.1
 make("poisson_sampled", hs.FixedSizeSampled(GAUSSIAN, 10, 2, replacement=False), 0.1) -> mechanism must not need a fixed number of records
 make("fixed_size_sampled", GAUSSIAN, 10.0, 11.0, 0) -> batch_size must be at most num_records

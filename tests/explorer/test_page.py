@@ -20,9 +20,9 @@ import processes
 pytestmark = pytest.mark.slow
 
 WIDTH = 1e-6  # of the brackets of both, relative; those of fixed batches under replacement are wider
-CELLS = 35  # of each mechanism: 245 comparisons in all
+CELLS = 35  # of each mechanism: 280 comparisons in all
 NUMBER = r"[\d.]+(?:e[+-]\d+)?|inf"
-KINDS = ("poisson", "fixed", "shuffled", "gaussian", "laplace", "fedavg", "last_iterate")
+KINDS = ("poisson", "fixed", "shuffled", "gaussian", "laplace", "clients", "fedavg", "last_iterate")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,9 @@ def settings(kind: str, rng: random.Random) -> dict[str, Any]:
         counts = {"rounds": rng.randint(1, 300), "local_steps": rng.randint(1, 20), "num_clients": rng.randint(2, 100)}
         noise = {"noise_std": between(rng, 0.05, 5), "clip_norm": between(rng, 0.3, 3)}
         return chosen | counts | noise | {"learning_rate": between(rng, 1e-3, 0.1), "smoothness": between(rng, 0.1, 2)}
+    if kind == "clients":
+        drawn = {"num_clients": rng.randint(1000, 100_000), "clients_per_round": rng.randint(1, 200)}
+        return chosen | drawn | {"rounds": rng.randint(1, 1000), "noise_multiplier": between(rng, 0.5, 6)}
     if kind == "last_iterate":
         records = rng.randint(2, 60)
         steps = {"num_records": records, "index": rng.randint(1, records), "learning_rate": between(rng, 0.05, 0.9)}
@@ -108,30 +111,34 @@ def test_numbers_are_those_of_python(kind: str, full: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "call"),
+    ("wrong", "label", "call"),
     [
-        ({"noise_multiplier": "-1"}, lambda: hs.Gaussian(-1.0)),
-        ({"sampling_rate": "1.5"}, lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 1.5))),
-        ({"steps": "-1"}, lambda: hs.Accountant().compose(hs.Gaussian(1.0), -1)),
-        ({"delta": "2"}, lambda: hs.Accountant().compose(hs.Gaussian(1.0), 1).epsilon(2.0)),
+        ({"noise_multiplier": "-1"}, "Noise multiplier \N{GREEK SMALL LETTER SIGMA}", lambda: hs.Gaussian(-1.0)),
+        (
+            {"sampling_rate": "1.5"},
+            "Sampling rate q",
+            lambda: hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 1.5)),
+        ),
+        ({"steps": "-1"}, "Steps", lambda: hs.Accountant().compose(hs.Gaussian(1.0), -1)),
+        ({"delta": "2"}, "δ", lambda: hs.Accountant().compose(hs.Gaussian(1.0), 1).epsilon(2.0)),
     ],
     ids=["noise", "rate", "steps", "delta"],
 )
-def test_refusals_are_those_of_python(wrong: dict[str, str], call: Any, full: Any) -> None:
-    """A setting outside its domain shows the core's message, which names the argument, its value and its domain, and no number."""
+def test_refusals_are_those_of_python(wrong: dict[str, str], label: str, call: Any, full: Any) -> None:
+    """A setting outside its domain shows the core's message, with the label of the page for the argument, and no number."""
     with pytest.raises(ValueError, match="must") as refused:
         call()
     explorer_page.choose(full, {"mechanism": "poisson", **wrong}, "error")
     message = full.locator(".hs-error").text_content()
     said, expected = (re.split(r",? not ", text)[0] for text in (message, str(refused.value)))
-    assert said.replace("2^53", str(2**53)) == expected
+    assert said.replace("2^53", str(2**53)) == re.sub(r"^\w+", label, expected)
     assert full.locator(".hs-number").text_content() == "no ε"
 
 
-def assert_states(page: Any, expected: str) -> None:
+def assert_states(page: Any, expected: str, *more: str) -> None:
     """Compare the statement of the page, but for who made it, and the group of records that the page leaves to Python."""
     found = page.locator("pre[aria-label='Privacy statement']").text_content()
-    left_out = ("**Made by:**", "**A person who has several records:**")
+    left_out = ("**Made by:**", "**A person who has several records:**", *more)
     shown, python = (re.split(r"\n\n(?=\*\*|##)", text) for text in (found, expected))
     assert [part for part in shown if not part.startswith(left_out)] == [
         part for part in python if not part.startswith(left_out)
@@ -171,9 +178,21 @@ def test_statements_of_accountants_are_those_of_python(full: Any) -> None:
         assert_states(full, hs.Accountant("replace").compose(mechanism, 20).statement(1e-6, format="markdown"))
 
 
+def test_statements_of_clients_are_those_of_python(full: Any) -> None:
+    """The same for whole clients that are drawn, but for the line that makes it again, which is shorter here."""
+    drawn = {"num_clients": 10_000, "clients_per_round": 100, "rounds": 50}
+    explorer_page.choose(full, {"mechanism": "clients", "noise_multiplier": 1.0, "delta": 1e-6, **drawn}, "done")
+    training = hs.training.federated_parameters(
+        **drawn, clip_norm=1.0, noise_std=1.0, noise_on="sum", sampling="poisson"
+    )
+    assert_states(full, training.accountant().statement(1e-6, format="markdown"), "**Again:**")
+    again = full.locator("pre[aria-label='Privacy statement']").text_content().split("```\n")[1].splitlines()
+    assert eval(again[1].removeprefix("print(")[:-1], {"hs": hs}) == training.accountant().statement(1e-6)
+
+
 def test_the_shell_gives_the_number_again(full: Any) -> None:
     """The command that the page shows prints an upper end that rounds to the page's."""
-    for kind in ("poisson", "shuffled", "gaussian", "fedavg"):
+    for kind in ("poisson", "shuffled", "gaussian", "clients", "fedavg"):
         explorer_page.choose(full, {"mechanism": kind, "noise_multiplier": 1.3, "steps": 500, "noise_std": 0.7})
         _, high = shown(full)
         words = shlex.split(full.locator("pre[aria-label='The same in a shell']").text_content())

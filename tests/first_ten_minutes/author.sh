@@ -2,7 +2,7 @@
 # The author of an accountant: does my program in C++, C or Rust get the certified number?
 source "$(dirname "$0")/role.bash"
 
-step "install, README.md's first line" commands "$(blocks README.md sh 'main job' | head -1 | sed 's/ *&& *$//')"
+step "install, README.md's first line" commands "$(blocks README.md sh 'main job' | sed -n '1s/ *&& *$//p')"
 page=docs/project/embedding.md
 linked $page
 "$python" - $page "$work" <<'END'
@@ -19,13 +19,9 @@ for program in program.cpp program.c; do # dp_accounting says 1.515362
   step "$program, the page's lines" clean bash -euo pipefail -x "$work/$program.sh" | tee "$work/printed"
   says "$work/printed" "^1\.51536[0-9]* 1\.51536[0-9]*$"
 done
-if command -v cargo >"$work/cargo"; then
-  rust() {
-    export HOCKEYSTICK_LIB CARGO_TARGET_DIR="$work/target"
-    HOCKEYSTICK_LIB="$(.venv/bin/python -c "import hockeystick as hs; print(hs.get_include())")/../lib"
-    "$(cat "$work/cargo")" run --quiet --offline --manifest-path examples/rust/Cargo.toml
-  }
-  step "examples/rust" rust | tee "$work/printed"
+if command -v cargo >/dev/null; then
+  rust() { PATH="$PWD/.venv/bin:$PATH" CARGO_TARGET_DIR="$work/target" bash -euo pipefail -x -c "$(blocks $page sh rust)"; }
+  step "examples/rust, the page's lines" rust | tee "$work/printed"
   says "$work/printed" "^noise_multiplier must be positive and finite, not -1"
 fi
 echo "the author has one number in every language, in $(steps_taken) steps"

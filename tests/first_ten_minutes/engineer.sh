@@ -2,7 +2,7 @@
 # The machine-learning engineer: what is the ε of my training, and what do I write into the model card?
 source "$(dirname "$0")/role.bash"
 
-step "install, README.md's first line" commands "$(blocks README.md sh 'main job' | head -1 | sed 's/ *&& *$//')"
+step "install, README.md's first line" commands "$(blocks README.md sh 'main job' | sed -n '1s/ *&& *$//p')"
 step "a statement" commands "$(blocks README.md sh statement)" | tee "$work/signed"
 says "$work/signed" "differentially private with ε = 1\.[0-9]+ at δ = 1e-05"
 

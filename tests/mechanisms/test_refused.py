@@ -70,13 +70,12 @@ MixtureOfGaussians.of_group(1.0, 2, 1.5) -> sampling_rate must lie in \[0, 1\]
 MixtureOfGaussians.of_group_in_batch(1.0, 3, 10, 8) -> less group_size
 MixtureOfGaussians.of_group_in_batch(1.0, 1001, 10**5, 8) -> group_size must be at most
 replaced(MixtureOfGaussians(1.0, [1.0], [1.0])) -> not supported under
-Composed([]) -> steps must not be empty
 Composed(Gaussian(1.0)) -> TypeError: steps must be a sequence
 Composed([Gaussian(1.0)]) -> TypeError: steps must be pairs
-Composed([(1.0, 2)]) -> TypeError: steps must be pairs
+Composed([(1.0, 2)]) -> TypeError: mechanism must be one of
 Composed([(Gaussian(1.0), 1.5)]) -> TypeError: count must be an integer
 Composed([(Gaussian(1.0), True)]) -> TypeError: count must be an integer
-Composed([(Gaussian(1.0), 0)]) -> count must be an integer in
+Composed([(Gaussian(1.0), -1)]) -> count must be an integer in
 composed(PoissonSampled(Composed([(Gaussian(2.0), 3333), (Laplace(1.0), 10001)]), 0.1)) -> must be at most 10000, not 10002
 PoissonSampled(Composed([(BATCH, 1)]), 0.1) -> fixed number of records
 composed(Composed([(RandomizedResponse(0.5, 2), 1)])) -> not supported

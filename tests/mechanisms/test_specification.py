@@ -127,6 +127,58 @@ def test_every_class_has_an_example():
     assert {repr(mechanism) for mechanism, _ in CASES} == set(map(repr, ALL))
 
 
+@pytest.mark.parametrize(("mechanism", "adjacency"), CASES, ids=str)
+def test_no_times_is_nothing(mechanism, adjacency):
+    """Composed 0 times a mechanism leaks nothing, and changes nothing beside another: in a ledger, and as a part of one step."""
+    alone, beside = hs.Accountant(adjacency), hs.Accountant(adjacency).compose(GAUSSIAN)
+    ledgers = [(alone.compose(mechanism, 0), beside.compose(mechanism, 0))]
+    if mechanism._has_pair:
+        nothing = hs.Composed([(mechanism, 0)])
+        assert nothing == hs.Composed([])
+        assert hs.Composed([(mechanism, 0), (GAUSSIAN, 1)]) == hs.Composed([(GAUSSIAN, 1)])
+        ledgers.append(
+            (hs.Accountant(adjacency).compose(nothing, 3), composed((GAUSSIAN, 1), (nothing, 2), adjacency=adjacency))
+        )
+    for empty, single in ledgers:
+        assert (empty.epsilon(0.0), empty.delta(0.0)) == (0.0, 0.0)
+        assert single.delta(0.5) == hs.Accountant(adjacency).compose(GAUSSIAN).delta(0.5)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_sample_of_nothing_is_nothing(adjacency):
+    """Whatever runs a step that releases nothing leaks nothing."""
+    nothing = hs.Composed([])
+    samplers = [hs.PoissonSampled(nothing, rate) for rate in (0.1, 1.0)]
+    samplers += [hs.FixedSizeSampled(nothing, 9, 3, replacement) for replacement in (False, True)]
+    samplers += [hs.RandomAllocation(nothing, 7, selected) for selected in (1, 3, 7)]
+    for step in [*samplers, hs.Composed([(samplers[0], 2)]), hs.Dominating(nothing)]:
+        once = hs.Accountant(adjacency).compose(step)
+        assert once.epsilon_bracket(0.0)[:2] == once.delta_bracket(0.0)[:2] == (0.0, 0.0), step
+
+
+def derived(kind):
+    """Yield all classes that are derived from one."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from derived(each)
+
+
+def test_what_others_derive_from_is_no_mechanism():
+    """A class that has no parameters, and so is there to be derived from, is refused wherever a mechanism is asked for."""
+    bases = [kind for kind in (hs.Mechanism, *derived(hs.Mechanism)) if kind.__init__ is object.__init__]
+    assert len(bases) > 4
+    runs = (
+        hs.Accountant().compose,
+        hs.GaussianFilter(1.0).spend,
+        hs.Dominating,
+        lambda base: hs.PoissonSampled(base, 0.1),
+    )
+    for kind in bases:
+        for run in (*runs, lambda base: hs.Composed([(base, 1)])):
+            with pytest.raises(TypeError, match="mechanism must be one of hockeystick's mechanisms, not <"):
+                run(kind())
+
+
 DOUBLES = {  # what the table says of a record that is replaced, and what the docstring does
     "doubles": "Its sensitivity doubles where",
     "the same": "Nothing doubles where",

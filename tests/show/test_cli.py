@@ -285,10 +285,10 @@ REFUSED = f"""
 {EPSILON} --steps 1 --noise-multiplier inf -> --noise-multiplier: must be positive and finite, not inf
 {EPSILON} --steps 1 --noise-multiplier nan -> --noise-multiplier: must be positive and finite, not nan
 {EPSILON} --steps 1 --noise-multiplier one -> --noise-multiplier: must be positive and finite, not one
-{EPSILON} --steps 0 -> argument --steps: must be an integer in [1, 9007199254740992], not 0
-{EPSILON} --steps 1.5 -> argument --steps: must be an integer in [1, 9007199254740992], not 1.5
-{EPSILON} --steps 1/0 -> argument --steps: must be an integer in [1, 9007199254740992], not 1/0
-{EPSILON} --steps 1e17 -> argument --steps: must be an integer in [1, 9007199254740992], not 1e17
+{EPSILON} --steps -1 -> argument --steps: must be an integer in [0, 9007199254740992], not -1
+{EPSILON} --steps 1.5 -> argument --steps: must be an integer in [0, 9007199254740992], not 1.5
+{EPSILON} --steps 1/0 -> argument --steps: must be an integer in [0, 9007199254740992], not 1/0
+{EPSILON} --steps 1e17 -> argument --steps: must be an integer in [0, 9007199254740992], not 1e17
 {EPSILON} --steps nan -> not nan
 {EPSILON} --steps 1 --delta 1.5 -> argument --delta: must lie in [0, 1], not 1.5
 {EPSILON} --steps 1 --delta nan -> argument --delta: must lie in [0, 1], not nan
@@ -312,7 +312,7 @@ statement --records 9 -> no option --records; did you mean --num-records?
 {EPSILON} --steps 10 --sampling shuffled -> --sampling: shuffled needs --num-records and --batch-size
 {EPSILON} --steps 10 --sampling poisson -> --sampling: poisson needs --num-records and --batch-size or --sampling-rate
 {EPSILON} --steps 10 --sampling possion -> argument --sampling: invalid choice: 'possion'
-statement --num-records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exactly one of epochs and steps must be given
+statement --num-records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exactly one of --epochs and --steps must be given
 {CALIBRATE} -> the following arguments are required: --steps
 {CALIBRATE} --target steps -> the following arguments are required: --noise-multiplier
 {CALIBRATE} --steps 3 --noise-multiplier 1 -> argument --noise-multiplier: not allowed, since it is the target
@@ -353,6 +353,30 @@ simulate plan.toml --plot rounds.txt -> must end in .png, .svg or .pdf, not roun
 def test_refused(refused, line, reason):
     """What is wrong, missing, too much, or contradicts itself ends with exit code 2 and one line that says so."""
     refused(line, reason)
+
+
+ODD = ("0", "-1", "1.5", "1e-320", "1e300", "nan")
+NUMBERS = f"""
+{EPSILON} --sampling-rate .1 --steps 40
+{EPSILON} --num-records 1000 --batch-size 60 --epochs 3 --sampling fixed
+{EPSILON} --num-clients 900 --clients-per-round 30 --rounds 20
+delta --noise-multiplier 2 --num-records 1000 --batch-size 60 --steps 34 --epsilon 1 --sampling shuffled
+statement --noise-multiplier 2 --num-records 1000 --batch-size 60 --steps 34 --delta 1e-6
+{CALIBRATE} --target rounds {options("rounds")}
+"""
+
+
+@pytest.mark.parametrize("line", NUMBERS.strip().splitlines())
+def test_a_refused_value_is_named_by_its_option(run, line):
+    """Whatever number is refused, by the command or by the library below it, the message has the option that was typed, and no argument of Python's."""
+    words = line.split()
+    for place in (number for number, word in enumerate(words) if word[0] in ".0123456789"):
+        for value in ODD:
+            told = run(" ".join([*words[:place], value, *words[place + 1 :]]))
+            assert told.code in (0, 2, 4)
+            if told.code == 2:
+                assert "argument --" in told.err
+                assert not re.search("[a-z]_[a-z]", told.err)
 
 
 OF_A_PLAN = (

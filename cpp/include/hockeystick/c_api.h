@@ -156,7 +156,7 @@ HS_API hs_status hs_mechanism_randomized_response(double noise_probability, doub
 HS_API hs_status hs_mechanism_shuffled(double epsilon0, double num_users, int32_t randomizer, hs_mechanism** out);
 
 /* Mechanisms made of others, which are copied and may be freed. */
-/* mechanisms[i] is run counts[i] times on the same records; n is at least 1. */
+/* mechanisms[i] is run counts[i] times on the same records; none, or 0 times, is nothing. */
 HS_API hs_status hs_mechanism_composed(const hs_mechanism* const* mechanisms, const double* counts, size_t n,
                                        hs_mechanism** out);
 HS_API hs_status hs_mechanism_poisson_sampled(const hs_mechanism* mechanism, double sampling_rate, hs_mechanism** out);

@@ -113,6 +113,15 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
     return int(value)
 
 
+def checked_count(count: int, least: int = 0) -> int:
+    """Return a count of steps if it is one; 1202.0, as an array of `dpsgd_steps` has it, is 1202."""
+    if type(count) is int and 0 < count <= LARGEST_COUNT:  # most are
+        return count
+    if isinstance(count, float) and float(count).is_integer():
+        count = int(count)
+    return count_scalar("count", count, least)
+
+
 def count_at_most(name: str, value: int, limit_name: str, limit: int) -> int:
     """Return `value` if it is an integer from 1 to another argument."""
     count = count_scalar(name, value)

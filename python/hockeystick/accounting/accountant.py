@@ -24,6 +24,7 @@ from hockeystick._checks import (
     Result,
     boolean_scalar,
     broadcast,
+    checked_count,
     choice,
     count_scalar,
     interval,
@@ -43,7 +44,7 @@ from hockeystick.accounting.composition import ENGINES, Composition, Engine, Que
 from hockeystick.accounting.privacy_curve import false_negative_rates
 from hockeystick.accounting.state import dump, load
 from hockeystick.accounting.statement import guaranteed, stated
-from hockeystick.accounting.steps import Block, Record, Steps, checked_count
+from hockeystick.accounting.steps import Block, Record, Steps
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 from hockeystick.mechanisms.premises import Premises

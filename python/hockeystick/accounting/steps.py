@@ -17,7 +17,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from hockeystick._checks import LARGEST_COUNT, choice, count_scalar
+from hockeystick._checks import LARGEST_COUNT, checked_count, choice, count_scalar
 from hockeystick.accounting.locking import ThreadSafe
 from hockeystick.accounting.renyi_divergence import require_bound
 from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism, require_mechanism
@@ -243,12 +243,3 @@ def _require_supported(mechanism: Mechanism, adjacency: Adjacency) -> None:
             require_bound(release, adjacency)
     elif not mechanism._never_refused:
         mechanism._holding()._pairs(adjacency)
-
-
-def checked_count(count: int, least: int = 0) -> int:
-    """Return a count of steps if it is one; 1202.0, as an array of `dpsgd_steps` has it, is 1202."""
-    if type(count) is int and 0 < count <= LARGEST_COUNT:  # most are
-        return count
-    if isinstance(count, float) and float(count).is_integer():
-        count = int(count)
-    return count_scalar("count", count, least)

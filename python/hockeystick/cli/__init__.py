@@ -12,6 +12,7 @@ import contextlib
 import csv
 import itertools
 import logging
+import re
 import signal
 import sys
 import threading
@@ -32,10 +33,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "integer": {"type": int},
     "real": {"type": float},
     "path": {"type": Path},
+    **{word: {"type": getattr(arguments, word)} for word in ("positive", "nonnegative", "probability")},
     **{
-        word: {"type": getattr(arguments, word)} for word in ("positive", "nonnegative", "probability", "count", "port")
+        word: {"type": getattr(arguments, word)}
+        for word in ("count", "count_or_zero", "port", "file", "picture", "shards")
     },
-    **{word: {"type": getattr(arguments, word)} for word in ("file", "picture", "shards")},
     "assignment": {"type": arguments.assignment, "action": "append"},
     "repeated": {"action": "append"},
     "several": {"nargs": "+"},
@@ -360,8 +362,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (KeyboardInterrupt, Terminated) as request:
             return _interrupted(chosen, signal.SIGTERM if isinstance(request, Terminated) else signal.SIGINT)
         except (ValueError, ImportError, OSError) as error:
-            sys.stderr.write(f"hockeystick {chosen.command}: {error}\n")
+            sys.stderr.write(f"hockeystick {chosen.command}: {_in_options(chosen, str(error))}\n")
             return 2 if isinstance(error, ValueError) else 1
+
+
+def _in_options(chosen: argparse.Namespace, message: str) -> str:
+    """Return a message of the library, which names its arguments, with the options that were given in their place."""
+    for action in chosen.refuse.__self__._actions:
+        if action.option_strings and getattr(chosen, action.dest, None) is not None:
+            name, option = action.dest, action.option_strings[-1]
+            message = re.sub(rf"^{name} (?=must|needs|has)", f"argument {option}: ", message)
+            message = re.sub(rf"\b{name}='?([\w.-]+)'?", rf"{option} \1", message)
+            if "_" in name:
+                message = re.sub(rf"\b{name}\b", option, message)
+    return message
 
 
 def _interrupted(chosen: argparse.Namespace, by: signal.Signals) -> int:

@@ -40,23 +40,23 @@ def _number(domain: Domain) -> Callable[[str], float]:
     return read
 
 
-def _integer(largest: int) -> Callable[[str], int]:
-    """Return what reads an integer from 1 on."""
+def _integer(smallest: int, largest: int) -> Callable[[str], int]:
+    """Return what reads an integer of an interval."""
 
     def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             number = real(text)  # 1e4 and 1202.0 are counts, too
-            value = int(number) if number.is_integer() and number < LARGEST_COUNT else 0
-        _require(1 <= value <= largest, f"be an integer in [1, {largest}]", text)
+            value = int(number) if number.is_integer() and number < LARGEST_COUNT else -1
+        _require(smallest <= value <= largest, f"be an integer in [{smallest}, {largest}]", text)
         return value
 
     return read
 
 
 positive, nonnegative, probability = map(_number, (POSITIVE, NON_NEGATIVE, PROBABILITY))
-count, port = map(_integer, (LARGEST_COUNT, 65535))
+count, count_or_zero, port = map(_integer, (1, 0, 1), (LARGEST_COUNT, LARGEST_COUNT, 65535))
 
 
 def picture(text: str) -> Path:

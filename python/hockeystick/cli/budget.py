@@ -76,6 +76,8 @@ def statement(chosen: argparse.Namespace) -> None:
         sys.stdout.write(text + "\n")
         return
     arguments.require(chosen, ("num_records",))
+    if (chosen.epochs is None) == (chosen.steps is None):
+        chosen.refuse("exactly one of --epochs and --steps must be given")
     names = ("steps", "noise_multiplier", "clip_norm", "delta", "format", "certificate", *WORDS)
     settings = {name: getattr(chosen, name) for name in names}
     sys.stdout.write(privacy_statement(sampling=chosen.sampling or "poisson", **settings) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, TypeAlias
 
@@ -160,8 +161,8 @@ def plain(ledger: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
 
 
 def require_mechanism(mechanism: object) -> None:
-    """Refuse what is no mechanism."""
-    if not isinstance(mechanism, Mechanism):
+    """Refuse what is no mechanism; a class that others are derived from is none."""
+    if not isinstance(mechanism, Mechanism) or not dataclasses.is_dataclass(mechanism):
         msg = f"mechanism must be one of hockeystick's mechanisms, not {shown(mechanism)}"
         raise TypeError(msg)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import hockeystick._core as core
-from hockeystick._checks import PROBABILITY, at_most, boolean_scalar, count_scalar, setting_warnings
+from hockeystick._checks import PROBABILITY, at_most, boolean_scalar, checked_count, count_scalar, setting_warnings
 from hockeystick._checks.shown import shown
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, require_mechanism, require_pairs
@@ -27,7 +27,7 @@ class Composed(Mechanism):
     Parameters
     ----------
     steps : sequence of (Mechanism, int)
-        The mechanisms, and how often each is run; at least one. Where it is sampled, at most 10^4 releases are not Gaussian.
+        The mechanisms, and how often each is run; none, or 0 times, is nothing. Where it is sampled, at most 10^4 releases are not Gaussian.
 
     Notes
     -----
@@ -53,15 +53,14 @@ class Composed(Mechanism):
         if isinstance(self.steps, (str, Mechanism)) or not isinstance(self.steps, Sequence):
             msg = f"steps must be a sequence of (mechanism, count), not {shown(self.steps)}"
             raise TypeError(msg)
-        if not self.steps:
-            msg = "steps must not be empty"
-            raise ValueError(msg)
-        self._set(steps=tuple(map(_step, self.steps)))
+        self._set(steps=tuple(step for step in map(_step, self.steps) if step[1]))
 
     def _parts(self) -> tuple[Mechanism, ...]:
         return tuple(mechanism for mechanism, _ in self.steps)
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        if not self.steps:  # an empty list would say that nothing is known
+            return [(core.as_one([], upper=True), 1.0)]
         return [
             (pair, count * times)
             for mechanism, times in self.steps
@@ -70,11 +69,12 @@ class Composed(Mechanism):
 
 
 def _step(step: object) -> tuple[Mechanism, int]:
-    if not isinstance(step, Sequence) or len(step) != 2 or not isinstance(step[0], Mechanism):
+    if not isinstance(step, Sequence) or len(step) != 2:
         msg = f"steps must be pairs of a mechanism and a count, not {shown(step)}"
         raise TypeError(msg)
+    require_mechanism(step[0])
     require_pairs(step[0])
-    return step[0], count_scalar("count", step[1])
+    return step[0], checked_count(step[1])
 
 
 class SampledMechanism(Mechanism):

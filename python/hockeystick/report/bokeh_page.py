@@ -37,6 +37,7 @@ with needs("report", "a report needs bokeh"):
         LinearColorMapper,
         LogColorMapper,
         Select,
+        Text,
     )
     from bokeh.plotting import figure
     from bokeh.resources import INLINE
@@ -79,6 +80,7 @@ INK = """
 const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink")
 for (const bar of bars) bar.setv({title_text_color: ink, major_label_text_color: ink, major_tick_line_color: ink})
 for (const legend of legends) legend.setv({label_text_color: ink})
+for (const text of texts) text.visible = innerWidth > 640 // on a phone, numbers in cells would cover each other
 """
 
 
@@ -204,7 +206,9 @@ def document(sample: Sample) -> Document:
     result = Document(title=heading(choice.plan))
     bars = [bar for picture in pictures for bar in picture.select(ColorBar)]
     legends = [legend for picture in pictures for legend in picture.legend]
-    result.js_on_event(DocumentReady, callback, CustomJS(args={"bars": bars, "legends": legends}, code=INK))
+    texts = [drawn for picture in pictures for drawn in picture.renderers if isinstance(drawn.glyph, Text)]
+    drawn = {"bars": bars, "legends": legends, "texts": texts}
+    result.js_on_event(DocumentReady, callback, CustomJS(args=drawn, code=INK))
     if chosen:
         result.add_root(row(*chosen, name="controls", sizing_mode="stretch_width", styles={"flex-wrap": "wrap"}))
     for number, picture in enumerate(pictures):

@@ -10,8 +10,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from hockeystick._checks import (
     FRACTION,
+    LARGEST_COUNT,
     OPEN_PROBABILITY,
     POSITIVE,
+    at_most,
     boolean_scalar,
     choice,
     count_at_most,
@@ -221,7 +223,7 @@ def dpsgd_parameters(
         Passes over the data, positive. A pass takes num_records/batch_size steps, rounded up, as that of a data loader which keeps
         the last, smaller batch; part of a pass is rounded up, too.
     steps : int, optional
-        Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
+        Optimiser steps, at least 0. Exactly one of `epochs` and `steps` must be given.
     noise_multiplier : float, optional
         Standard deviation of the noise on the sum of the clipped gradients over the clip norm; positive and finite.
     clip_norm : float, optional
@@ -292,7 +294,7 @@ def _one_of(first: tuple[str, Any], second: tuple[str, Any]) -> tuple[Any, str]:
 def _steps(epochs: float | None, steps: int | None, records: int, batch_size: int | None, *, drop_last: bool) -> int:
     length, name = _one_of(("epochs", epochs), ("steps", steps))
     if name == "steps" or batch_size is None:
-        return count_scalar("steps", length)
+        return count_scalar("steps", length, 0)
     return steps_of(positive_scalar("epochs", length), records, batch_size, drop_last=drop_last)
 
 
@@ -324,13 +326,14 @@ def _require_poisson(sampling: str) -> None:
 
 def steps_of(epochs: float, records: int, batch_size: int, *, drop_last: bool = False) -> int:
     """Return the number of optimiser steps, a pass being a whole number of them."""
-    passes, batches = math.floor(epochs), batches_of(records, batch_size, drop_last=drop_last)
+    batches = batches_of(records, batch_size, drop_last=drop_last)
+    at_most("epochs", epochs, "2^53 steps", LARGEST_COUNT // batches)
+    passes = math.floor(epochs)
     length = batches if drop_last else records / batch_size
     part = (epochs - passes) * length
     # A product that is an integer but for its rounding is that integer: 0.1 epochs of 10 steps are 1 step.
     rest = round(part) if abs(part - round(part)) <= 1e-12 * (epochs + 1) * length else math.ceil(part)
-    steps = passes * batches + rest
-    return count_scalar("the number of steps", max(steps, 1))
+    return max(passes * batches + rest, 1)
 
 
 def privacy_statement(
@@ -360,7 +363,7 @@ def privacy_statement(
     epochs : float, optional
         Passes over the data, positive; a pass is num_records/batch_size steps, rounded up, or down with `drop_last`.
     steps : int, optional
-        Optimiser steps, at least 1. Exactly one of `epochs` and `steps` must be given.
+        Optimiser steps, at least 0. Exactly one of `epochs` and `steps` must be given.
     noise_multiplier : float
         Standard deviation of the noise on the sum of the clipped gradients over the clip norm; positive and finite.
     clip_norm : float, optional

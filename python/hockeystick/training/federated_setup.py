@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from hockeystick._checks import POSITIVE, choice, interval, scalar, setting_warnings
 from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import UP
+from hockeystick._statements import SENTENCES, say, say_all
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.mechanisms import (
     DistributedDiscreteGaussian,
@@ -62,7 +63,7 @@ class FederatedParameters(NamedTuple):
     def accountant(self) -> Accountant:
         """Return an accountant with all steps composed, which knows the unit and the assumptions."""
         unit, _, against = self.privacy_unit.partition(", against ")
-        assumes = (*self.assumptions, *((f"it is protected against {against}",) if against else ()))
+        assumes = (*self.assumptions, *((say("clients_protected", against=against),) if against else ()))
         attained = self.mechanism if self.attained else None
         step = Dominating(self.mechanism, attained, assumes, unit=unit, adjacency=self.adjacency, grouped=True)
         return Accountant(self.adjacency).compose(step, self.steps)
@@ -160,7 +161,7 @@ def _central(noise: Gaussian, clients: int, drawn: int, rounds: int, sampling: S
     steps = rounds
     if sampling == "poisson":
         mechanism = PoissonSampled(noise, drawn / clients)
-        how = f"in each round every client is drawn with probability {drawn / clients!r}, independently of all others and afresh"
+        how = say("clients_drawn", rate=drawn / clients)
     elif sampling == "fixed_size":
         mechanism, adjacency = FixedSizeSampled(noise, clients, drawn, replacement=False), "replace"
         how = f"in each round {drawn} of the {clients} clients are drawn uniformly, without replacement and afresh"
@@ -172,38 +173,23 @@ def _central(noise: Gaussian, clients: int, drawn: int, rounds: int, sampling: S
         )
     else:
         how = "every client is in every round"
-    secret = (_SECRET,) if sampling in ("poisson", "fixed_size") else ()
-    unit = "one client with all its records, against who sees all models; the server is trusted"
-    words = (f"{rounds} rounds; {how}", *secret, *_SHARED, _ON_THE_SUM, _MEANING[adjacency])
+    secret = (say("clients_secret"),) if sampling in ("poisson", "fixed_size") else ()
+    unit = f"{say('clients_unit')}, against {say('clients_against')}"
+    shared = (*say_all("clients_shared"), say("clients_noise"), SENTENCES["clients_adjacent"][adjacency])
+    words = (f"{rounds} rounds; {how}", *secret, *shared)
     return FederatedParameters(mechanism, unit, adjacency, steps, words, attained=sampling != "shuffled")
 
 
 def _local(noise: Gaussian, rounds: int) -> FederatedParameters:
     """Return what each client releases to the server."""
-    unit = "one client with all its records, against the server and who sees all models"
+    unit = f"{say('clients_unit')}, against the server and who sees all models"
     words = (
         f"a client sends at most one update in each of {rounds} rounds; the server sees it, and who takes part",
-        *_SHARED,
+        *say_all("clients_shared"),
         "each client adds its own noise after clipping; secure aggregation, if any, is not counted on",
-        _MEANING["replace"],
+        SENTENCES["clients_adjacent"]["replace"],
     )
     return FederatedParameters(noise, unit, "replace", rounds, words)
-
-
-_SECRET = "who takes part is secret, and no client that is drawn drops out because of its data"
-_SHARED = (
-    "what a client sends in a round, after all its local steps, is clipped as one vector",
-    "nothing else of its data is used: a clip norm or a stopping time that adapts to the data needs a budget of its own",
-    "the noise is drawn afresh in every round, exactly, and is not known to whom it protects against",
-)
-_ON_THE_SUM = (
-    "the sum of the clipped updates gets the noise once, of the deviation given whatever number of clients reports; a mean divides "
-    "by the number planned, not by the number that came"
-)
-_MEANING = {
-    "add_or_remove": "trainings are adjacent if one client is added or removed",
-    "replace": "trainings are adjacent if one client's data are replaced; the number of clients is public",
-}
 
 
 Noise: TypeAlias = Literal["discrete_gaussian", "skellam"]

@@ -123,6 +123,7 @@ inline PairPointer with_replacement(const Steps& steps, const Batch& batch, bool
     const PairPointer pair = closed_form(steps, end);
     const auto* laplace = dynamic_cast<const Laplace*>(pair.get());
     const bool gaussian = pair && pair->is_gaussian();
+    if (pair && !pair->leaks()) return nothing();
     if (!gaussian && !laplace && end == End::lower) return nothing();  // permute-and-flip: upper ends alone
     if (!gaussian && !laplace)
         throw std::invalid_argument("with replacement only noise is supported whose sum for several records is known");
