@@ -45,13 +45,15 @@ UNSOUND = "published but unsound"
 WORTH = {
     "printed": "published",
     "certified": "certified: rounded outward, and never too small",
-    "bound": "a bound in exact arithmetic, with all its constants",
+    "bound": "an upper bound in exact arithmetic, with all its constants",
+    "least": "a lower bound in exact arithmetic, with all its constants",
     "formula": "the formula's value, up to rounding; its docstring says what it is",
     "order": "an estimate: an order of magnitude, whose constant is not known",
     "exact": "exact, of the instance below",
     "attained": "attained by the instance below",
 }
-SHOWN = {"certified": format_upper, "attained": format_lower}
+SHOWN = dict.fromkeys(("printed", "certified", "bound"), format_upper)  # so that nothing seems smaller than it is
+SHOWN |= dict.fromkeys(("least", "exact", "attained"), format_lower)
 IMPORTS = "import math\n\nimport numpy as np\n\nimport hockeystick as hs\n"
 
 
@@ -127,13 +129,23 @@ class Number(NamedTuple):
     source: str
 
     def __str__(self) -> str:
-        """Return label, value and status, a bound rounded outward."""
-        value = self.value
-        if isinstance(value, tuple):
-            text = f"{type(value).__name__}({', '.join(map(str, value))})"
-        else:
-            text = SHOWN.get(self.label, format)(float(value), ".6g") if np.ndim(value) == 0 else str(value)
+        """Return label, value and status; bounds are rounded outward, and what refutes one inward."""
+        text = _shown(self.value, self.label.rstrip("0123456789_"))
         return f"{self.label:10} {text}: {self.worth}" + (f" ({self.source})" if self.source else "")
+
+
+def _shown(value: Any, kind: str) -> str:
+    """Return a value as text, each number in it rounded as its kind is."""
+    if hasattr(value, "_asdict"):
+        fields = (
+            f"{name}={_shown(one, 'least' if name == 'lower' else kind)}" for name, one in value._asdict().items()
+        )
+        return f"{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, (list, tuple)) or np.ndim(value):
+        return f"[{', '.join(_shown(one, kind) for one in value)}]"
+    if isinstance(value, (bool, np.bool_, str)):
+        return str(value)
+    return SHOWN.get(kind, format)(float(value), ".6g")
 
 
 @dataclass(frozen=True)
@@ -265,8 +277,8 @@ def statement(paper: str, name: str, **settings: Any) -> Statement:
 
 def number_of(paper: str) -> str:
     """Return the number of a paper, of which the name of its page may be given."""
-    pages = {page: number for number, (page, _) in PAPERS.items()}
-    return choice("paper", pages.get(paper, paper) if isinstance(paper, str) else paper, tuple(PAPERS), pages)
+    numbers = {name: number for number, (page, _) in PAPERS.items() for name in (number, page)}
+    return numbers[choice("paper", paper, tuple(numbers))]
 
 
 def search(paper: str, name: str) -> list[Row]:
@@ -289,15 +301,12 @@ def search(paper: str, name: str) -> list[Row]:
     return list({id(row): row for row in found}.values())
 
 
-KINDS = {"theorems": "theorem", "thm.": "theorem", "thm": "theorem", "lemmas": "lemma", "corollaries": "corollary", "definitions": "definition"}  # fmt: skip
-KINDS |= {
-    "algorithms": "algorithm",
-    "assumptions": "assumption",
-    "remarks": "remark",
-    "figures": "figure",
-    "examples": "example",
+KINDS = {
+    f"{kind}s": kind
+    for kind in ("theorem", "lemma", "definition", "algorithm", "assumption", "remark", "figure", "example")
 }
-KINDS |= {"equation": "", "equations": "", "eq.": "", "eq": ""}  # equations stand by their number alone
+KINDS |= {"thm.": "theorem", "thm": "theorem", "corollaries": "corollary"}
+KINDS |= dict.fromkeys(("equation", "equations", "eq.", "eq"), "")  # equations stand by their number alone
 
 
 def _words(text: str) -> set[str]:
