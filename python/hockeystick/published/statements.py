@@ -5,6 +5,9 @@ A row has these fields, of which those with a star may be left out:
 - `name`, as printed; `says`, what it is about; `verdict`, what it is worth;
 - `functions`, public names below `hockeystick`, or the `reason` why there are none; `tests`, the files that hold them; `figures`*,
   names of `hockeystick figures`;
+- `instead`*, for what is false: a sentence that says what holds; a row without one is false by the counterexample of another;
+- `tried`*, for what is right: the largest relative deviation of a function from its formula, over how many settings, and at which; where the
+  statement has no formula, `reason` says so;
 - `settings`*, an example of the functions' arguments; `python`*, lines that run with these names and with the functions' values.
 
 What the lines assert is the counterexample to a statement that is false. The table `worth` at the end of a file says what the values of
@@ -44,7 +47,7 @@ PAPERS = {  # number: file, authors and year
 UNSOUND = "published but unsound"
 WORTH = {
     "printed": "published",
-    "certified": "certified: rounded outward, and never too small",
+    "certified": "certified: never too small, up to the rounding that its docstring states",
     "bound": "an upper bound in exact arithmetic, with all its constants",
     "least": "a lower bound in exact arithmetic, with all its constants",
     "formula": "the formula's value, up to rounding; its docstring says what it is",
@@ -67,6 +70,8 @@ class Row:
     tests: list[str]
     verdict: str
     reason: str
+    instead: str = ""
+    tried: dict[str, Any] = field(default_factory=dict)
     figures: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     python: str = ""
@@ -130,8 +135,11 @@ class Number(NamedTuple):
 
     def __str__(self) -> str:
         """Return label, value and status; bounds are rounded outward, and what refutes one inward."""
-        text = _shown(self.value, self.label.rstrip("0123456789_"))
-        return f"{self.label:10} {text}: {self.worth}" + (f" ({self.source})" if self.source else "")
+        return f"{self.label:10} {self.text()}: {self.worth}" + (f" ({self.source})" if self.source else "")
+
+    def text(self) -> str:
+        """Return the value alone."""
+        return _shown(self.value, self.label.rstrip("0123456789_"))
 
 
 def _shown(value: Any, kind: str) -> str:
@@ -156,6 +164,8 @@ class Statement:
     ----------
     paper, name, says, verdict, reason : str
         As in the paper's table.
+    tried : dict
+        How far the function was found from the formula: "function", "settings", "deviation" (relative), "at"; empty where there is none.
     settings : dict
         The row's example, in which those that were given take the place of its own.
     numbers : tuple of Number
@@ -173,6 +183,7 @@ class Statement:
     says: str
     verdict: str
     reason: str
+    tried: dict[str, Any]
     settings: dict[str, Any]
     numbers: tuple[Number, ...]
     counterexample: str
@@ -206,6 +217,12 @@ class Statement:
     def _lines(self) -> Iterator[str]:
         yield f"{self.paper} ({PAPERS[self.paper][1]}), {self.name}: {self.says}"
         yield f"verdict: {self.verdict}" + (f" ({self.reason})" if self.reason else "")
+        if self.tried:
+            farthest = ", ".join(f"{name}={value!r}" for name, value in self.tried["at"].items())
+            yield "tried: {function} is within {deviation} of the formula, relative, in {settings} settings; farthest at".format(
+                **self.tried
+            )
+            yield f"    {farthest}"
         if self.settings:
             yield "settings: " + ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
         yield from (f"  {number}" for number in self.numbers)
@@ -258,7 +275,7 @@ def statement(paper: str, name: str, **settings: Any) -> Statement:
     >>> for number in found.numbers:
     ...     print(number)
     printed    1.73205: published but unsound (published.fedavg_gdp)
-    certified  4.47214: certified: rounded outward, and never too small (federated.fedavg_gdp)
+    certified  4.47214: certified: never too small, up to the rounding that its docstring states (federated.fedavg_gdp)
     attained   4.47213: attained by the instance below
     >>> found.refuted
     True
@@ -270,7 +287,7 @@ def statement(paper: str, name: str, **settings: Any) -> Statement:
     given = {**row.settings, **{name: np.asarray(value).tolist() for name, value in settings.items()}}
     numbers, refuted = _evaluated(row, settings)
     return Statement(
-        number, row.name, row.says, row.verdict, row.reason, given, numbers,
+        number, row.name, row.says, row.verdict, row.reason, row.tried, given, numbers,
         _program(row, given) if refuted is not None else "", refuted, row.tests, row.functions, others,
     )  # fmt: skip
 
