@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hockeystick import format_lower
+from hockeystick import format_lower, format_upper
 from hockeystick.published.statements import PAPERS, Row, rows, statement
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def erratum(paper: str, row: Row) -> str:
         }
         told = [f"{label} {value:.3g}" for label, value in values.items() if label in ("printed", "exact")]
         told += [f"attained {format_lower(value, '.3g')}" for label, value in values.items() if label == "attained"]
+        if len(told) == 1:
+            told += [f"{label} {format_upper(value, '.3g')}" for label, value in values.items() if label == "certified"]
         lines.append(
             f"*Instance*: {'; '.join(filter(None, (comment and comment[1], f'`{settings}`', ', '.join(told))))}."
         )
