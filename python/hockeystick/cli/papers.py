@@ -17,6 +17,7 @@ def run(chosen: argparse.Namespace) -> None:
 
     if chosen.statement is None:
         arguments.refuse(chosen, ["set"], "not allowed without a statement, whose numbers it is about")
+        lines: list[tuple[str, ...]]
         if chosen.paper is None:
             found = {number: statements.rows(number) for number in statements.PAPERS}
             lines = [
