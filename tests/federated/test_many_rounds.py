@@ -184,3 +184,14 @@ def test_cells_outside_the_domain() -> None:
     np.testing.assert_array_equal(np.isnan(found.exponent), [False, True])
     with pytest.raises(ValueError, match="learning_rate must be positive"):
         limit("constant", 1, -1.0)
+
+
+@pytest.mark.parametrize(("schedule", "steps"), [("stagewise", 1), ("continuous", 1), ("continuous", 7)])
+def test_side_of_the_limit(schedule: str, steps: int) -> None:
+    """For p = .7 the parameter falls to its limit in the end, as slopes fall to 0; for p = 1 and one local step it rises to it from 2."""
+    late = after([10**4, 10**5, 10**6], schedule, steps, 0.7)
+    assert late[0] > late[1] > late[2] > limit(schedule, steps, 0.7).limit
+    if steps == 1:
+        early = after([1, 2, 10, 1000], schedule, steps, 1.0)
+        assert early[0] == pytest.approx(2.0, rel=1e-12)
+        assert early[0] < early[1] < early[2] < early[3] < limit(schedule, steps, 1.0).limit

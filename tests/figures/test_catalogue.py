@@ -21,7 +21,7 @@ PACKAGE = Path(figures.__file__).parents[2]
 def test_names_are_the_papers() -> None:
     """A name is used once, by papers that have figures; all numbered ones with something to compute are there."""
     assert len(set(NAMES)) == len(NAMES)
-    numbered = {"000/2", "002/2", "002/3", *(f"003/{n}" for n in range(3, 10)), "004/2", "004/3"}
+    numbered = {"000/2", "003/1", "003/2", "002/2", "002/3", *(f"003/{n}" for n in range(3, 10)), "004/2", "004/3"}
     assert numbered <= set(NAMES)
     assert {f"004/table-{n}" for n in (1, 3, 4, 6, 7)} <= set(NAMES)
 
@@ -34,6 +34,7 @@ def test_command_lists_all(capsys: pytest.CaptureFixture[str], names: list[str])
     assert [line.split()[0] for line in lines] == NAMES
     for line, entry in zip(lines, figures.catalogue(), strict=True):
         assert all(word in line for word in (entry.paper, f"{entry.seconds} s", entry.shows, entry.data))
+        assert ("needs the extra data" in line) == bool(entry.data)
 
 
 @pytest.mark.parametrize(
@@ -109,10 +110,11 @@ def test_csv_is_the_table(tmp_path: Path) -> None:
         {"curve": "a", "epsilon": np.array([0.1, 1 / 3]), "delta": [1e-300, np.nan]},
         {"curve": "b", "epsilon": 2.0, "delta": 1},
     ]
-    table = stacked("two curves", {"epsilon": "nats"}, curves)
+    table = stacked("two curves", {"epsilon": "nats"}, curves, "sigma = 1")
     table.to_csv(tmp_path / "table.csv")
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
+        title, header, *rows = csv.reader(file)
+    assert title == ["# two curves; sigma = 1"]
     assert header == ["curve", "epsilon [nats]", "delta"]
     assert rows == [["a", "0.1", "1e-300"], ["a", repr(1 / 3), ""], ["b", "2.0", "1.0"]]
     assert [name for name, _ in table.groups("curve")] == ["a", "b"]

@@ -193,3 +193,40 @@ def test_table_4() -> None:
     assert true[-1] / true[0] == pytest.approx(np.sqrt(1000.0), rel=1e-12)
     divergences = table.where(quantity="Renyi divergence")
     assert divergences.where(work="zhang2022")["order"] == pytest.approx(2.0 * rounds * 50, rel=1e-12)
+
+
+def test_trade_off() -> None:
+    """001: leakages by their definition at beliefs that move, within C_1 -+ C_2 TV; the loss 3 TV; Lemma 5.5 and Theorem 5.1 are crossed."""
+    table = figures.find("001/trade-off").table()
+    curves = {name: rows["value"] for name, rows in table.groups("curve") if name not in ("upper bound", "exact")}
+    moved = np.unique(table["total_variation"])
+
+    def leakage(belief: mp.mpf) -> mp.mpf:
+        middle = (belief + mp.mpf(1) / 2) / 2
+        pairs = [(belief, middle), (1 - belief, 1 - middle), (mp.mpf(1) / 2, middle), (mp.mpf(1) / 2, 1 - middle)]
+        return mp.sqrt(sum(p * mp.log(p / q) for p, q in pairs) / 2)
+
+    before, slope = leakage(mp.mpf("0.55")), (mp.mpf("1.25") ** 2 - 1) / 2  # xi is ln(.5/.4)
+    assert moved[-1] == pytest.approx(float(before / slope), rel=1e-12)
+    for place in (0, 20, 60):
+        tv = mp.mpf(moved[place])
+        for world, end in (("[0.6, 0.4]", "0.6"), ("[0.4, 0.6]", "0.4")):
+            exact = leakage((1 - tv) * mp.mpf("0.55") + tv * mp.mpf(end))
+            assert curves[f"exact, towards {world}"][place] == pytest.approx(float(exact), rel=1e-9)
+            assert curves["lower bound"][place] <= float(exact) * (1 + 1e-12)
+        assert curves["printed, Lemma 5.5"][place] == pytest.approx(float(2 * before - slope * tv), rel=1e-9)
+        assert curves["printed, Theorem 5.1"][place] == pytest.approx(float(8 * tv - 1 - 3 * tv), rel=1e-9)
+    losses = table.where(quantity="utility loss")
+    assert losses.where(curve="exact")["value"] == pytest.approx(3 * moved, rel=1e-12)
+    assert losses.where(curve="upper bound")["value"] == pytest.approx(4 * moved, rel=1e-12)
+    assert curves["exact, towards [0.6, 0.4]"][-1] > curves["printed, Lemma 5.5"][-1]
+
+
+def test_trust() -> None:
+    """003, Figures 1 and 2: from local to central privacy ever more parties are trusted; user-level privacy trusts server and silos, inter-silo neither."""
+    table = figures.find("003/2").table()
+    trusted = {name: sum("trusted" in text for text in rows["between"]) for name, rows in table.groups("notion")}
+    assert list(trusted.values()) == [0, 1, 2, 4, 4]
+    first = figures.find("003/1").table()
+    assert first.where(notion="user-level", party="server")["between"] == ["trusted"]
+    assert first.where(notion="inter-silo record-level", party="server")["between"] == ["noise"]

@@ -42,7 +42,12 @@ def _list() -> None:
     from hockeystick.figures import catalogue  # noqa: PLC0415
 
     rows = [
-        (entry.name, f"{entry.seconds:4} s", entry.paper, entry.shows + (f" ({entry.data})" if entry.data else ""))
+        (
+            entry.name,
+            f"{entry.seconds:4} s",
+            entry.paper,
+            entry.shows + (f" ({entry.data}; needs the extra data)" if entry.data else ""),
+        )
         for entry in catalogue()
     ]
     arguments.write_rows(rows)

@@ -17,29 +17,22 @@ def run(chosen: argparse.Namespace) -> None:
 
     if chosen.statement is None:
         arguments.refuse(chosen, ["set"], "not allowed without a statement, whose numbers it is about")
-        arguments.write_rows(_papers() if chosen.paper is None else _statements(statements.number_of(chosen.paper)))
+        lines: list[tuple[str, ...]]
+        if chosen.paper is None:
+            found = {number: statements.rows(number) for number in statements.PAPERS}
+            lines = [
+                (paper, f"{len(rows)} statements", f"{sum(row.false for row in rows)} false", *statements.PAPERS[paper])
+                for paper, rows in found.items()
+            ]
+        else:
+            lines = [(row.name, row.says, row.verdict) for row in statements.rows(statements.number_of(chosen.paper))]
+        arguments.write_rows(lines)
         return
     settings = {name: _value(text) for name, text in chosen.set or ()}
     try:
         sys.stdout.write(f"{statements.statement(chosen.paper, chosen.statement, **settings)}\n")
     except TypeError as error:  # of a setting
         raise ValueError(str(error)) from error
-
-
-def _papers() -> list[tuple[str, ...]]:
-    from hockeystick.published.statements import PAPERS, rows  # noqa: PLC0415
-
-    counts = {number: (len(rows(number)), sum(row.false for row in rows(number))) for number in PAPERS}
-    return [
-        (number, f"{counts[number][0]} statements", f"{counts[number][1]} false", page, authors)
-        for number, (page, authors) in PAPERS.items()
-    ]
-
-
-def _statements(paper: str) -> list[tuple[str, ...]]:
-    from hockeystick.published.statements import rows  # noqa: PLC0415
-
-    return [(row.name, row.says, row.verdict) for row in rows(paper)]
 
 
 def _value(text: str) -> Any:

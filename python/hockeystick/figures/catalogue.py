@@ -115,12 +115,20 @@ _REGRESSION: dict[str, Any] = {"module": "isrl_experiments", "data": "scikit-lea
 _CLASSES: dict[str, Any] = {"module": "isrl_experiments", "data": f"{DIGITS} for obesity levels"}
 _ENTRIES = (
     Entry("000/2", "delta of Theorem 2 against eps, for three sub-sampling rates", 10, "trusted_aggregator"),
+    Entry(
+        "001/trade-off",
+        "leakage and utility loss over the total variation, as printed and as they are",
+        1,
+        "distortion",
+    ),
     Entry("002/2", "Theorem 4 and Proposition 1, convex losses", 1, "projected_sgd", settings={"number": 2}),
     Entry("002/3", "the same, strongly convex losses", 1, "projected_sgd", settings={"number": 3}),
     Entry("002/once", "exact, certified and published delta of a record used once", 1, "hidden_states", "once"),
     Entry("002/once-regions", _REGIONS, 1, "hidden_states", "once_regions"),
     Entry("002/every-round", "the same of a record used in every round", 2, "hidden_states", "every_round"),
     Entry("002/every-round-regions", _REGIONS, 23, "hidden_states", "every_round_regions"),
+    Entry("003/1", "from whom each notion of privacy hides a record", 1, "trust", settings={"number": 1}),
+    Entry("003/2", "whom one trusts, by notion of privacy", 1, "trust", settings={"number": 2}),
     Entry("003/3", "upper and lower rates of the excess risk, and rounds", 1, "isrl_rates"),
     Entry("003/4", "error against eps, M = 25 and 12 of 25 silos", 30, settings={"number": 4}, **_PAIRS),
     Entry("003/5", "the same of a regression, N = 10, M = 10 and 5", 45, settings={"number": 5}, **_REGRESSION),

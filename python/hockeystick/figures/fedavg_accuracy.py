@@ -60,7 +60,7 @@ def compute(runs: int = RUNS, steps: int = STEPS) -> Table:
 
 def draw(table: Table) -> Figure:
     """Draw accuracy over the noise, and below it the epsilon."""
-    figure = style.empty_figure(11.0, 7.0, table.title)
+    figure = style.empty_figure(11.0, 7.0, table)
     panels = figure.subplots(2, len(CLIENTS), sharex=True, sharey="row", squeeze=False)
     for column, (count, rows) in zip(panels.T, table.groups("m"), strict=True):
         top, bottom = column

@@ -62,12 +62,15 @@ def compute_theorems() -> Table:
         parts.append({**shared, "bound": "printed", "mu": quietly(printed, **cell)})
         parts.append({**shared, "bound": "certified", "mu": certified(**cell)})
     title = "Federated learning by f-DP (Sun, Shen, Tao 2024): Theorems 12(a) and 15 as printed, and what is certified"
-    return stacked(title, {"mu": "2 lr V K/(sqrt(m) sigma) for 12(a), 2 V/(sqrt(m) prox sigma) for 15"}, parts)
+    settings = "m = 4, V = 1; left: K = 1, eta = 1, sigma = 1; right: K = 5, alpha = 2, eta = 0.1, sigma = 1/2"
+    return stacked(
+        title, {"mu": "2 lr V K/(sqrt(m) sigma) for 12(a), 2 V/(sqrt(m) prox sigma) for 15"}, parts, settings
+    )
 
 
 def draw_theorems(table: Table) -> Figure:
     """Draw the printed curves, one per expansion, and the certified one, which does not depend on it."""
-    figure, panels = style.new_figure(table.title, 2)
+    figure, panels = style.new_figure(table, 2)
     for axes, (_, rows) in zip(panels, table.groups("theorem"), strict=True):
         exact = [curve["mu"] for _, curve in rows.where(bound="certified").groups("rho")]
         label = r"certified, attained by linear losses (every $\rho$)"
@@ -111,8 +114,7 @@ def compute_table_1() -> Table:
 
     Table 1 of Sun, Shen and Tao 2024: the five printed parameters, and what is certified in their place.
 
-    Four clients, a hundred local steps of size 1, clip norm 0.01, noise 1, smoothness 0.01; FedProx with alpha = 0.5. The constants that the
-    paper leaves open are c = 1.3 (cyclic) and z = 1.5 (continuous). Printed curves below the certified ones, which linear losses attain where the
+    The paper leaves c and z open. Printed curves below the certified ones, which linear losses attain where the
     step is constant or cyclic, are no guarantees; the stage-wise one is, and is loose.
     """
     parts: list[dict[str, Any]] = []
@@ -125,12 +127,16 @@ def compute_table_1() -> Table:
             printed, certified = quietly(published.fedavg_gdp, **cell, **constants), federated.fedavg_gdp(**cell)
         values = {"rounds": TABLE_1_ROUNDS, "mu_printed": printed, "mu_certified": certified}
         parts.append({"row": row, "theorem": title, **values})
-    return stacked("Gaussian-DP parameters (Sun, Shen, Tao 2024, Table 1), as printed and as certified", {}, parts)
+    title = "Gaussian-DP parameters (Sun, Shen, Tao 2024, Table 1), as printed and as certified"
+    settings = (
+        "m = 4, K = 100, mu = 1, V = 0.01, sigma = 1, L = 0.01; c = 1.3 (CD), z = 1.5 (ID), alpha = 0.5 (FedProx)"
+    )
+    return stacked(title, {}, parts, settings)
 
 
 def draw_table_1(table: Table) -> Figure:
     """Draw a panel for each row of the table."""
-    figure = style.empty_figure(17.0, 4.0, table.title)
+    figure = style.empty_figure(17.0, 4.0, table)
     panels = figure.subplots(1, len(ROWS_OF_TABLE_1), sharey=True)
     for axes, (theorem, rows) in zip(panels, table.groups("theorem"), strict=True):
         axes.plot(rows["rounds"], rows["mu_certified"], "-", color=style.COLOURS[0], label="certified")
@@ -159,8 +165,7 @@ def compute_table_3() -> Table:
 
     Table 3 of Sun, Shen and Tao 2024: the sensitivities of a round to the model and to the data, as printed and as they are.
 
-    Five local steps of 0.1, smoothness 1, four clients, clip norm 1; FedProx with alpha = 4; the constants that the paper leaves open are c = 1.2
-    (cyclic) and z = 1.5 (continuous). A printed value below the true one makes a privacy bound that is built on it too small: cyclic rho
+    The paper leaves c and z open. A printed value below the true one makes a privacy bound that is built on it too small: cyclic rho
     here, and the cyclic and continuous gamma for learning rates above 1, since they lack that factor. FedProx's entries are the limits for many
     local steps.
     """
@@ -181,12 +186,14 @@ def compute_table_3() -> Table:
         cell = {"row": row, "round": TABLE_3_ROUNDS, "rho_printed": rho, "rho": models}
         parts.append({**cell, "gamma_printed": gamma, "gamma": data})
     title = "Sensitivity of a round to the model and to the data (Sun, Shen, Tao 2024, Table 3)"
-    return stacked(title, dict.fromkeys(("gamma_printed", "gamma"), "norm of the model's parameters"), parts)
+    units = dict.fromkeys(("gamma_printed", "gamma"), "norm of the model's parameters")
+    settings = "m = 4, K = 5, mu = 0.1, V = 1, L = 1; c = 1.2 (cyclic), z = 1.5 (continuous), alpha = 4 (FedProx)"
+    return stacked(title, units, parts, settings)
 
 
 def draw_table_3(table: Table) -> Figure:
     """Draw rho - 1 above and gamma below, a column for each row of the table."""
-    figure = style.empty_figure(16.0, 6.5, table.title)
+    figure = style.empty_figure(16.0, 6.5, table)
     panels = figure.subplots(2, len(TABLE_3_CONSTANTS), sharex=True, sharey="row")
     for column, (row, rows) in zip(panels.T, table.groups("row"), strict=True):
         for axes, name, less in zip(column, ("rho", "gamma"), (1.0, 0.0), strict=True):
@@ -212,9 +219,9 @@ def compute_table_4() -> Table:
 
     Table 4 of Sun, Shen and Tao 2024: how the noise of earlier works, and of theirs, grows with the rounds.
 
-    Budget epsilon = 1, delta = 1e-5; 50 clients, 50 local steps, clip norm 1. The table has orders only, with every constant left out:
+    The table has orders only, with every constant left out:
     **no curve is a guarantee**, and only slopes are comparable. The black line has the slope that is true for constant steps: linear losses need noise
-    that grows as the square root of the rounds, so that the flat line of the paper's own row cannot hold for them. Right: Renyi divergences of order 2.
+    that grows as the square root of the rounds, so that the flat line of the paper's own row cannot hold for them.
     """
     parts: list[dict[str, Any]] = []
     for work in get_args(NoiseWork):
@@ -226,12 +233,13 @@ def compute_table_4() -> Table:
         order = quietly(published.compared_rdp, renyi, 2.0, noise_std=1.0, **TABLE_4)
         parts.append({"quantity": "Renyi divergence", "work": renyi, "rounds": TABLE_4_ROUNDS, "order": order})
     title = "Noise and Rényi divergence of earlier works (Sun, Shen, Tao 2024, Table 4): orders, no guarantees"
-    return stacked(title, {"order": "up to constants"}, parts)
+    settings = "epsilon = 1, delta = 1e-5, m = 50, K = 50, V = 1; right: order 2, sigma = 1, L = beta = 1"
+    return stacked(title, {"order": "up to constants"}, parts, settings)
 
 
 def draw_table_4(table: Table) -> Figure:
     """Draw both quantities over the rounds."""
-    figure = style.empty_figure(13.0, 5.4, table.title)
+    figure = style.empty_figure(13.0, 5.4, table)
     for axes, (quantity, rows) in zip(figure.subplots(1, 2), table.groups("quantity"), strict=True):
         for number, (work, curve) in enumerate(rows.groups("work")):
             own = work == "sun2024"
@@ -239,6 +247,7 @@ def draw_table_4(table: Table) -> Figure:
             line = "-" if own or work == TRUE_SLOPE else style.LINES[1 + number // 4]
             axes.plot(curve["rounds"], curve["order"], line, label=f"{work} (this paper)" if own else work, **look)
         axes.set(xscale="log", yscale="log", xlabel="communication rounds $T$", ylabel=f"{quantity}, up to constants")
+        axes.margins(y=0.35)  # room for the legend
         axes.legend(fontsize=8, loc="upper left")
     return figure
 
@@ -266,12 +275,12 @@ def compute_schedules(local_steps: int = 10, rounds: int = 5) -> Table:
         for name in SCHEDULES
     ]
     title = "Schedules of the step size (Sun, Shen, Tao 2024, Figure 3)"
-    return stacked(title, {"step_size": "of the first"}, parts)
+    return stacked(title, {"step_size": "of the first"}, parts, f"K = {local_steps}, T = {rounds}")
 
 
 def draw_schedules(table: Table) -> Figure:
     """Draw the schedules side by side, with a line where a round begins."""
-    figure = style.empty_figure(15.0, 3.8, table.title)
+    figure = style.empty_figure(15.0, 3.8, table)
     local_steps = int(table["local_step"].max()) + 1
     panels = figure.subplots(1, 4, sharey=True)
     for axes, (name, rows), colour in zip(panels, table.groups("schedule"), style.COLOURS, strict=True):

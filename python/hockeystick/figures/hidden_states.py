@@ -70,25 +70,25 @@ def compute_once() -> Table:
             parts.append({"curve": label, **cell, "delta": best.bounds[name], "delta_upper": best.bounds[name]})
         low, high = np.array([exact(eps, int(later), lipschitz, (-1.0, 0.0, 1.0), **chain) for later in LATER]).T
         parts.append({"curve": EXACT, **cell, "delta": low, "delta_upper": high})
-    return stacked("Projected noisy SGD on [-1, 1], linear losses, one participation", UNITS, parts)
+    return stacked("Projected noisy SGD on [-1, 1], linear losses, one participation", UNITS, parts, "eta = 1")
 
 
 def draw_once(table: Table) -> Figure:
     """Draw all bounds and the exact value against the number of later rounds."""
-    figure, panels = style.new_figure(table.title, panels=2)
+    figure, panels = style.new_figure(table, panels=2)
     for axes, (noise_std, rows) in zip(panels, table.groups("noise_std"), strict=True):
         for (_, label), colour, marker in zip(ONCE, style.COLOURS, style.MARKERS, strict=True):
             delta, line = rows.where(curve=label)["delta"], "--" if "published" in label else "-"
             axes.plot(LATER, delta, line, color=colour, marker=marker, markevery=5, label=label)
         chain = rows.where(curve=EXACT)
         low, high = chain["delta"], chain["delta_upper"]
-        axes.fill_between(LATER, np.maximum(low, 1e-300), high, color="black", alpha=0.3)
+        axes.fill_between(LATER, np.maximum(low, 1e-300), high, color="black", alpha=0.3, label="exact, not resolved")
         axes.plot(LATER, np.where(low >= SMALLEST_DELTA, low, np.nan), "k-", marker="x", label=EXACT)
         eps, lipschitz = rows["epsilon"][0], rows["lipschitz"][0]
         axes.set_title(rf"$\varepsilon = {eps:g}$, noise {noise_std:g}, Lipschitz {lipschitz:g}")
         axes.set(xlabel="rounds after the record's", ylabel=style.DELTA, yscale="log", ylim=(SMALLEST_DELTA, 3.0))
         axes.set_xticks(LATER[::5])
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return figure
 
 
@@ -110,12 +110,12 @@ def compute_every_round() -> Table:
             parts.append({"curve": label, **cell, "delta": best.bounds[name]})
         chain = [exact_every_round(eps, int(rounds), lipschitz, diameter) for rounds in ROUNDS]
         parts.append({"curve": EXACT, **cell, "delta": chain})
-    return stacked("A record used in every round, linear losses, noise 1", UNITS, parts)
+    return stacked("A record used in every round, linear losses, noise 1", UNITS, parts, "eta = 1, sigma = 1")
 
 
 def draw_every_round(table: Table) -> Figure:
     """Draw exact and certified curves against the rounds."""
-    figure, panels = style.new_figure(table.title, panels=2)
+    figure, panels = style.new_figure(table, panels=2)
     for axes, (eps, rows) in zip(panels, table.groups("epsilon"), strict=True):
         for (_, label), colour, marker in zip(EVERY_ROUND, style.COLOURS, style.MARKERS, strict=False):
             delta = rows.where(curve=label)["delta"]
@@ -141,7 +141,12 @@ def compute_once_regions() -> Table:
     for reach in (3.0, 5.0, 8.0):
         best = last_iterate.best(eps, index=1, num_records=later + 1, quick=True, **unit_process(0.5, reach))
         parts.append({"diameter": reach, "epsilon": eps, "later": later, "delta": best.delta, "bound": best.method})
-    return stacked(r"The smallest certified bound ($2L/\sigma = 1$, convex losses)", UNITS, parts)
+    return stacked(
+        r"The smallest certified bound ($2L/\sigma = 1$, convex losses)",
+        UNITS,
+        parts,
+        "eta = 1, sigma = 1, L = 1/2, no strong convexity",
+    )
 
 
 def compute_every_round_regions(points: int = 24) -> Table:
@@ -152,7 +157,7 @@ def compute_every_round_regions(points: int = 24) -> Table:
         best = last_iterate.best_cyclic(eps, index=1, period=1, rounds=rounds, **unit_process(0.25, reach))
         parts.append({"diameter": reach, "epsilon": eps, "rounds": rounds, "delta": best.delta, "bound": best.method})
     title = r"A record used in every round: the smallest certified bound ($2L/\sigma = 0.5$)"
-    return stacked(title, UNITS, parts)
+    return stacked(title, UNITS, parts, "eta = 1, sigma = 1, L = 1/4, no strong convexity")
 
 
 def draw_once_regions(table: Table) -> Figure:
@@ -166,7 +171,7 @@ def draw_every_round_regions(table: Table) -> Figure:
 
 
 def _draw_regions(table: Table, across: str, label: str, regions: tuple[str, ...], *, log: bool) -> Figure:
-    figure, panels = style.new_figure(table.title, panels=3)
+    figure, panels = style.new_figure(table, panels=3)
     for axes, (reach, rows) in zip(panels, table.groups("diameter"), strict=True):
         colour_regions(axes, rows, across, regions)
         if log:
@@ -174,11 +179,13 @@ def _draw_regions(table: Table, across: str, label: str, regions: tuple[str, ...
         axes.set_xlabel(label)
         axes.set_title(rf"diameter/noise $= {reach:g}$")
     panels[0].set_ylabel(style.EPSILON)
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
     return figure
 
 
 def colour_regions(axes: Axes, cells: Table, across: str, regions: tuple[str, ...]) -> None:
-    """Colour each cell by the bound that is smallest there, with a line and a name for each."""
+    """Colour each cell by the bound that is smallest there, with a line and an entry of the legend for each."""
     from matplotlib.colors import ListedColormap, to_rgb  # noqa: PLC0415 - when first drawn
 
     eps, rounds = np.unique(cells["epsilon"]), np.unique(cells[across])
@@ -189,14 +196,10 @@ def colour_regions(axes: Axes, cells: Table, across: str, regions: tuple[str, ..
     pale = [(*to_rgb(colour), 0.15) for colour in palette]  # seen on light and on dark paper
     limits: dict[str, Any] = {"vmin": -1.5, "vmax": len(regions) - 0.5}
     axes.pcolormesh(rounds, eps, number, cmap=ListedColormap(pale), shading="nearest", rasterized=True, **limits)
-    for value, colour in zip(range(-1, len(regions)), palette, strict=True):
+    for value, name, shade in zip(range(-1, len(regions)), (r"$\delta < 10^{-300}$", *regions), pale, strict=True):
         inside = number == value
+        axes.fill_between([], [], color=shade, edgecolor=shade[:3], linewidth=1.8, label=name)
         if inside.any():
-            axes.contour(rounds, eps, inside.astype(float), levels=[0.5], colors=[colour], linewidths=1.8)
-            rows, columns = np.nonzero(inside)
-            if inside.mean() > 0.02:
-                middle = np.argmin(np.hypot(rows - rows.mean(), 3 * (columns - columns.mean())))
-                name = r"$\delta < 10^{-300}$" if value < 0 else regions[value]
-                axes.text(rounds[columns[middle]], eps[rows[middle]], name, ha="center", va="center")
+            axes.contour(rounds, eps, inside.astype(float), levels=[0.5], colors=[shade[:3]], linewidths=1.8)
     axes.set_yscale("log")
     axes.grid(visible=False)

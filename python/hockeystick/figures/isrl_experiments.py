@@ -256,7 +256,7 @@ def compute(number: int, runs: int = SPLITS) -> Table:
 def draw(table: Table) -> Figure:
     """Draw the test errors of every panel."""
     panels = list(table.groups("panel"))
-    figure = style.empty_figure(2.0 + 6.0 * len(panels), 5.4, table.title)
+    figure = style.empty_figure(2.0 + 6.0 * len(panels), 5.4, table)
     for axes, (title, rows) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         axes.set_title(title)
         _draw_panel(axes, rows)

@@ -1,7 +1,6 @@
 """Figure 3 of Lowy and Razaviyayn 2023, which is a table: rates of the excess risk, upper and lower, and rounds of communication.
 
-The table is evaluated over epsilon (`utility.risk_rates`) for one problem: N = M = 25 silos of 10,000 records, d = 10, Lipschitz constant and
-smoothness 1, diameter 2, delta = 1e-5, and strong convexity 0.1 where there is any. A rate has the constant 1 in place of one that is
+The table is evaluated over epsilon (`utility.risk_rates`) for one problem. A rate has the constant 1 in place of one that is
 not known, and logarithms as its theorem has them: **neither curve is a bound**, only their shapes and distances in order of magnitude
 are comparable.
 """
@@ -45,30 +44,30 @@ def compute() -> Table:
                 lower = {"lower_theorem": pair.lower_source, "lower": pair.lower}
                 parts.append({**cell, "epsilon": eps, **upper, **lower})
     title = "Rates of the excess risk (Lowy, Razaviyayn 2023, Figure 3): orders of magnitude, no bounds"
-    return stacked(
-        title, {"epsilon": "nats", **dict.fromkeys(("upper", "lower"), "of the loss, up to constants")}, parts
+    units = {"epsilon": "nats", **dict.fromkeys(("upper", "lower"), "of the loss, up to constants")}
+    settings = (
+        "N = M = 25, n = 10000, d = 10, L = 1, D = 2, beta = 1, delta = 1e-5; mu = 0.1 where losses are strongly convex"
     )
+    return stacked(title, units, parts, settings)
 
 
 def draw(table: Table) -> Figure:
     """Draw upper and lower rates over epsilon, a panel for each algorithm, and the rounds."""
     algorithms = [name for name, _ in table.groups("algorithm")]
-    figure = style.empty_figure(18.0, 7.0, table.title)
+    figure = style.empty_figure(18.0, 7.0, table)
     panels = figure.subplots(2, len(algorithms) + 1, sharex=True)
     for row, (losses, found) in zip(panels, table.groups("losses"), strict=True):
         for axes, name, colour in zip(row, algorithms, COLOURS, strict=False):
             rates = found.where(algorithm=name)
             for bound, line in (("upper", "-"), ("lower", "--")):
-                label = f"{bound}: Theorem {rates[f'{bound}_theorem'][0]}"
-                axes.plot(rates["epsilon"], rates[bound], line, color=colour, label=label)
-            if np.isfinite(rates["rounds"]).any():
-                row[-1].plot(rates["epsilon"], rates["rounds"], color=colour, label=name)
-            axes.set(title=f"{name}, {rates['privacy'][0]},\n{losses}", xscale="log", yscale="log")
-            axes.legend(fontsize=7.5, loc="upper right")
+                axes.plot(rates["epsilon"], rates[bound], line, color=colour)
+            row[-1].plot(rates["epsilon"], rates["rounds"], color=colour, label=name)
+            theorems = f"Theorem {rates['upper_theorem'][0]}; lower: {rates['lower_theorem'][0]}"
+            axes.set_title(f"{name}, {rates['privacy'][0]},\n{losses}\n{theorems}", fontsize=9)
+            axes.set(xscale="log", yscale="log")
         row[-1].set(title=f"rounds, {losses}", xscale="log", yscale="log")
-        row[-1].margins(y=0.5)  # room above the lines
-        row[-1].legend(fontsize=7.5, loc="upper left")
-        row[0].set_ylabel("rate of the excess risk")
+        row[0].set_ylabel("rate of the excess risk\n(dashed: lower)")
+    figure.legend(*panels[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=len(algorithms))
     for axes in panels[-1]:
         axes.set_xlabel(style.EPSILON)
     return figure

@@ -60,9 +60,8 @@ THEOREM, RENYI, EXACT = "Theorem 4", "Proposition 1 (Rényi)", "exact chain"
 def caption(printed: Printed) -> str:
     """Return the parameters in the paper's letters."""
     return (
-        rf"$n = {NUM_RECORDS}$, $\sigma = {printed.noise_std:g}$, $\eta = {printed.learning_rate:g}$, "
-        rf"$L = {printed.lipschitz:g}$, $\beta = {printed.smoothness:g}$, $\rho = {printed.strong_convexity:g}$, "
-        rf"$D_K = {printed.diameter:g}$"
+        f"n = {NUM_RECORDS}, sigma = {printed.noise_std:g}, eta = {printed.learning_rate:g}, L = {printed.lipschitz:g}, "
+        f"beta = {printed.smoothness:g}, rho = {printed.strong_convexity:g}, D_K = {printed.diameter:g}"
     )
 
 
@@ -93,13 +92,13 @@ def compute(number: int) -> Table:
         for name, delta in curves.items()
     ]
     title = f"Projected noisy SGD (Asoodeh, Diaz, Calmon 2020), Figure {number}"
-    return stacked(title, {"epsilon": "nats", "delta": "probability"}, parts)
+    return stacked(title, {"epsilon": "nats", "delta": "probability"}, parts, caption(printed))
 
 
 def draw(table: Table) -> Figure:
     """Draw both bounds for every record: colour and marker tell the record, the line style tells the bound."""
     printed = FIGURES[int(table["figure"][0])]
-    figure, (axes,) = style.new_figure(table.title)
+    figure, (axes,) = style.new_figure(table)
     for name, line in ((THEOREM, "-"), (RENYI, "--"), (EXACT, "-")):
         looks = zip(style.COLOURS, style.MARKERS, strict=True)
         for (record, rows), (colour, marker) in zip(table.where(curve=name).groups("record"), looks, strict=False):
@@ -108,7 +107,6 @@ def draw(table: Table) -> Figure:
                 look: dict[str, Any] = {"marker": marker, "markevery": (25, 50), "label": rf"{name}, $i = {record}$"}
                 axes.plot(rows["epsilon"], delta, line, color="k" if name == EXACT else colour, **look)
     style.privacy_axes(axes, smallest_delta=printed.smallest_delta)
-    axes.set_title(caption(printed))
     note = r"Proposition 1 says nothing ($\delta = 1$) for $\varepsilon \leq \kappa$"
     figure.legend(loc="outside lower center", ncols=2, title=note)
     return figure

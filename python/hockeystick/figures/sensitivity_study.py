@@ -80,7 +80,7 @@ def compute_figure_2(model: str = "softmax", runs: int = RUNS, rounds: int = ROU
 
 def draw_figure_2(table: Table) -> Figure:
     """Draw four panels: in each, one setting varies."""
-    figure = style.empty_figure(15.0, 4.6, table.title)
+    figure = style.empty_figure(15.0, 4.6, table)
     everywhere = figure.subplots(1, 4, sharey=True)
     for axes, (name, rows) in zip(everywhere, table.groups("varied"), strict=True):
         for (value, curve), colour, line in zip(rows.groups("value"), style.COLOURS, style.LINES, strict=True):
@@ -111,7 +111,7 @@ def compute_table_7(model: str = "softmax", runs: int = RUNS, rounds: int = 600)
 
 def draw_table_7(table: Table) -> Figure:
     """Draw accuracy against sensitivity, a point for each algorithm."""
-    figure, (axes,) = style.new_figure(table.title)
+    figure, (axes,) = style.new_figure(table)
     looks = zip(style.COLOURS, style.MARKERS, strict=True)
     for (name, row), (colour, marker) in zip(table.groups("algorithm"), looks, strict=True):
         axes.plot(row["sensitivity"], row["accuracy"], marker, color=colour, label=name, markersize=9)

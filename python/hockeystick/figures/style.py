@@ -6,6 +6,7 @@ that they can be told apart in print without colour. Matplotlib is imported when
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
+
+    from hockeystick.figures.table import Table
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 LINES = ("-", "--", "-.", ":")
@@ -41,19 +44,22 @@ LOOK: dict[Any, Any] = {
     "svg.hashsalt": "hockeystick",  # the same picture is the same file
 }
 
+GREEK = r"\b(alpha|beta|delta|epsilon|eta|mu|rho|sigma)\b"
+
 TINY = 1e-300  # below, doubles thin out and end: a curve there would show the number format
 
 
-def empty_figure(width: float, height: float, title: str) -> Figure:
-    """Return a figure without axes; without Matplotlib, the error says what to install."""
+def empty_figure(width: float, height: float, table: Table) -> Figure:
+    """Return a figure without axes, titled by its table and settings; without Matplotlib, the error says what to install."""
     figure = _figure_class()(figsize=(width, height), layout="constrained")
-    figure.suptitle(title)
+    settings = re.sub(GREEK, r"$\\\1$", table.settings)
+    figure.suptitle("\n".join(filter(None, (table.title, settings))))
     return figure
 
 
-def new_figure(title: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
+def new_figure(table: Table, panels: int = 1) -> tuple[Figure, list[Axes]]:
     """Return a titled figure and its axes, side by side."""
-    figure = empty_figure(2.4 + 4.8 * panels, 4.8, title)
+    figure = empty_figure(2.4 + 4.8 * panels, 4.8, table)
     return figure, list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
 
 

@@ -25,6 +25,8 @@ class Table:
         One-dimensional, by name.
     units : mapping of str to str
         Of the columns that have one.
+    settings : str
+        What holds for all rows, in the paper's letters: the second line of the picture's title.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class Table:
     title: str
     columns: Mapping[str, NDArray[Any]]
     units: Mapping[str, str]
+    settings: str = ""
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column."""
@@ -62,7 +65,8 @@ class Table:
             Perhaps without rows.
         """
         chosen = np.logical_and.reduce([self[name] == value for name, value in values.items()])
-        return Table(self.title, {name: column[chosen] for name, column in self.columns.items()}, self.units)
+        columns = {name: column[chosen] for name, column in self.columns.items()}
+        return Table(self.title, columns, self.units, self.settings)
 
     def groups(self, name: str) -> Iterator[tuple[Any, Table]]:
         """Yield each value of a column, in the order in which they first appear, with its rows.
@@ -81,7 +85,7 @@ class Table:
             yield value, self.where(**{name: value})
 
     def to_csv(self, path: str | Path) -> None:
-        """Write all rows; numbers are written with all their digits, and what is not a number as an empty cell.
+        """Write title and settings behind a "#", the header, and all rows; numbers have all their digits, what is no number is an empty cell.
 
         Parameters
         ----------
@@ -89,6 +93,7 @@ class Table:
             The file, which is replaced.
         """
         with Path(path).open("w", encoding="utf-8", newline="") as file:
+            file.write(f"# {'; '.join(filter(None, (self.title, self.settings)))}\n")
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(self.header)
             writer.writerows(map(_cells, zip(*(column.tolist() for column in self.columns.values()), strict=True)))
@@ -98,8 +103,8 @@ def _cells(row: tuple[Any, ...]) -> list[Any]:
     return ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row]
 
 
-def stacked(title: str, units: Mapping[str, str], parts: Sequence[Mapping[str, Any]]) -> Table:
+def stacked(title: str, units: Mapping[str, str], parts: Sequence[Mapping[str, Any]], settings: str = "") -> Table:
     """Return the table of all parts, each of columns that broadcast against each other."""
     rows = [dict(zip(part, np.broadcast_arrays(*part.values()), strict=True)) for part in parts]
     columns = {name: np.concatenate([part[name].ravel() for part in rows]) for name in rows[0]}
-    return Table(title, columns, units)
+    return Table(title, columns, units, settings)

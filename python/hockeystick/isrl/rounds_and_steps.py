@@ -230,14 +230,20 @@ def shuffle_rounds(
     >>> print(format_upper(rounds, ".0f"))
     1000
     """
-    beta, diameter, lipschitz, silos, all_silos, records, epsilon, dimension, convexity = checked(locals())
+    statistical, others, _ = shuffled_terms(locals())
+    return np.maximum(statistical, others)[()]
+
+
+def shuffled_terms(arguments: dict[str, Any]) -> tuple[Array, Array, Array]:
+    """Return what Theorem G.1's rounds are the largest of, the statistical term apart, and the silos of a round."""
+    beta, diameter, lipschitz, silos, all_silos, records, epsilon, dimension, convexity = checked(arguments)
     total = (epsilon * records * all_silos) ** 2
     statistical = np.minimum(records * silos, total / dimension)
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.log(np.maximum(beta * diameter**2 * convexity * total / (dimension * lipschitz**2), 1.0))
         strong = 8.0 * beta / convexity * log
     optimisation = np.where(convexity > 0, strong, beta * diameter / lipschitz * np.sqrt(statistical))
-    return np.maximum.reduce([total / silos, all_silos / silos, statistical, optimisation])[()]
+    return statistical, np.maximum.reduce([total / silos, all_silos / silos, optimisation]), silos
 
 
 def _convex_batch_size(arguments: dict[str, Any], *, shuffled: bool) -> Result:

@@ -14,7 +14,7 @@ from hockeystick.isrl import Budget, Stage, harmonic_participation, noisy_mb_sgd
 from hockeystick.isrl import erm_rounds as corrected_rounds
 from hockeystick.isrl import multistage_schedule as corrected_schedule
 from hockeystick.isrl.domains import checked, checked_vectors, require_at_most, require_small_epsilon, scalars
-from hockeystick.isrl.risk import require_small_steps
+from hockeystick.isrl.risk import require_small_steps, stability_of_steps
 from hockeystick.published.warning import warn_unsound
 
 
@@ -325,9 +325,8 @@ def uniform_stability(
         smallest=np.minimum(silos, records),
         strong_convexity=convexity,
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strong = 4.0 * lipschitz**2 / (convexity * (silos * records - 1.0))
-    return np.where(convexity > 0, strong, 2.0 * lipschitz**2 * number * rate / (records * silos))[()]
+    endless = np.where(convexity > 0, np.inf, number)  # of which the contracting bound is the smaller one
+    return stability_of_steps(lipschitz, endless, rate, silos * records, convexity)[()]
 
 
 def erm_rounds(
@@ -674,7 +673,8 @@ def experimental_sigma(
     """
     clip, records, number, eps, d = scalars(locals())
     warn_unsound(_HEURISTIC, _INSTEAD)
-    batch = min(max(int(records / 2.0 * np.sqrt(eps / number)), 1), records)
+    size = experimental_batch_size(num_records=records, rounds=number, epsilon=eps)
+    batch = min(max(int(size), 1), records)
     return _heuristic(clip, records, number, eps, d, batch, replacement=True)
 
 

@@ -9,6 +9,7 @@ from hockeystick._checks import STRICT, Array, Result, at_most, broadcast, rando
 from hockeystick.isrl import Budget
 from hockeystick.isrl import shuffle_amplification as corrected_amplification
 from hockeystick.isrl.domains import checked, require_at_most, scalars
+from hockeystick.isrl.rounds_and_steps import shuffled_terms
 from hockeystick.published.warning import warn_unsound
 
 
@@ -183,15 +184,8 @@ def shuffle_rounds(
     >>> print(format_upper(rounds, ".0f"))
     100
     """
-    beta, diameter, lipschitz, silos, all_silos, records, epsilon, dimension, convexity = checked(locals())
-    total = (epsilon * records * all_silos) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(np.maximum(beta * diameter**2 * convexity * total / (dimension * lipschitz**2), 1.0))
-        strong = 8.0 * beta / convexity * log
-    plain = beta * diameter / lipschitz * np.sqrt(np.minimum(records * silos, total / dimension))
-    optimisation = np.where(convexity > 0, strong, plain)
-    printed = np.minimum(records, total / (dimension * silos))
-    return np.maximum.reduce([total / silos, all_silos / silos, printed, optimisation])[()]
+    statistical, others, silos = shuffled_terms(locals())
+    return np.maximum(statistical / silos, others)[()]
 
 
 def shuffle_composed_delta(epsilon: float, delta: float, *, num_silos: int, num_records: int = 1, rounds: int) -> float:

@@ -5,6 +5,9 @@ A row has these fields, of which those with a star may be left out:
 - `name`, as printed; `says`, what it is about; `verdict`, what it is worth;
 - `functions`, public names below `hockeystick`, or the `reason` why there are none; `tests`, the files that hold them; `figures`*,
   names of `hockeystick figures`;
+- `instead`*, for what is false: a sentence that says what holds; a row without one is false by the counterexample of another;
+- `tried`*, for what is right: the largest relative deviation of a function from its formula, over how many settings, and at which; where the
+  statement has no formula, `reason` says so;
 - `settings`*, an example of the functions' arguments; `python`*, lines that run with these names and with the functions' values.
 
 What the lines assert is the counterexample to a statement that is false. The table `worth` at the end of a file says what the values of
@@ -44,14 +47,16 @@ PAPERS = {  # number: file, authors and year
 UNSOUND = "published but unsound"
 WORTH = {
     "printed": "published",
-    "certified": "certified: rounded outward, and never too small",
-    "bound": "a bound in exact arithmetic, with all its constants",
+    "certified": "certified: never too small, up to the rounding that its docstring states",
+    "bound": "an upper bound in exact arithmetic, with all its constants",
+    "least": "a lower bound in exact arithmetic, with all its constants",
     "formula": "the formula's value, up to rounding; its docstring says what it is",
     "order": "an estimate: an order of magnitude, whose constant is not known",
     "exact": "exact, of the instance below",
     "attained": "attained by the instance below",
 }
-SHOWN = {"certified": format_upper, "attained": format_lower}
+SHOWN = dict.fromkeys(("printed", "certified", "bound"), format_upper)  # so that nothing seems smaller than it is
+SHOWN |= dict.fromkeys(("least", "exact", "attained"), format_lower)
 IMPORTS = "import math\n\nimport numpy as np\n\nimport hockeystick as hs\n"
 
 
@@ -65,6 +70,8 @@ class Row:
     tests: list[str]
     verdict: str
     reason: str
+    instead: str = ""
+    tried: dict[str, Any] = field(default_factory=dict)
     figures: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     python: str = ""
@@ -127,13 +134,26 @@ class Number(NamedTuple):
     source: str
 
     def __str__(self) -> str:
-        """Return label, value and status, a bound rounded outward."""
-        value = self.value
-        if isinstance(value, tuple):
-            text = f"{type(value).__name__}({', '.join(map(str, value))})"
-        else:
-            text = SHOWN.get(self.label, format)(float(value), ".6g") if np.ndim(value) == 0 else str(value)
-        return f"{self.label:10} {text}: {self.worth}" + (f" ({self.source})" if self.source else "")
+        """Return label, value and status; bounds are rounded outward, and what refutes one inward."""
+        return f"{self.label:10} {self.text()}: {self.worth}" + (f" ({self.source})" if self.source else "")
+
+    def text(self) -> str:
+        """Return the value alone."""
+        return _shown(self.value, self.label.rstrip("0123456789_"))
+
+
+def _shown(value: Any, kind: str) -> str:
+    """Return a value as text, each number in it rounded as its kind is."""
+    if hasattr(value, "_asdict"):
+        fields = (
+            f"{name}={_shown(one, 'least' if name == 'lower' else kind)}" for name, one in value._asdict().items()
+        )
+        return f"{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, (list, tuple)) or np.ndim(value):
+        return f"[{', '.join(_shown(one, kind) for one in value)}]"
+    if isinstance(value, (bool, np.bool_, str)):
+        return str(value)
+    return SHOWN.get(kind, format)(float(value), ".6g")
 
 
 @dataclass(frozen=True)
@@ -144,6 +164,8 @@ class Statement:
     ----------
     paper, name, says, verdict, reason : str
         As in the paper's table.
+    tried : dict
+        How far the function was found from the formula: "function", "settings", "deviation" (relative), "at"; empty where there is none.
     settings : dict
         The row's example, in which those that were given take the place of its own.
     numbers : tuple of Number
@@ -161,6 +183,7 @@ class Statement:
     says: str
     verdict: str
     reason: str
+    tried: dict[str, Any]
     settings: dict[str, Any]
     numbers: tuple[Number, ...]
     counterexample: str
@@ -194,6 +217,12 @@ class Statement:
     def _lines(self) -> Iterator[str]:
         yield f"{self.paper} ({PAPERS[self.paper][1]}), {self.name}: {self.says}"
         yield f"verdict: {self.verdict}" + (f" ({self.reason})" if self.reason else "")
+        if self.tried:
+            farthest = ", ".join(f"{name}={value!r}" for name, value in self.tried["at"].items())
+            yield "tried: {function} is within {deviation} of the formula, relative, in {settings} settings; farthest at".format(
+                **self.tried
+            )
+            yield f"    {farthest}"
         if self.settings:
             yield "settings: " + ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
         yield from (f"  {number}" for number in self.numbers)
@@ -246,7 +275,7 @@ def statement(paper: str, name: str, **settings: Any) -> Statement:
     >>> for number in found.numbers:
     ...     print(number)
     printed    1.73205: published but unsound (published.fedavg_gdp)
-    certified  4.47214: certified: rounded outward, and never too small (federated.fedavg_gdp)
+    certified  4.47214: certified: never too small, up to the rounding that its docstring states (federated.fedavg_gdp)
     attained   4.47213: attained by the instance below
     >>> found.refuted
     True
@@ -258,15 +287,15 @@ def statement(paper: str, name: str, **settings: Any) -> Statement:
     given = {**row.settings, **{name: np.asarray(value).tolist() for name, value in settings.items()}}
     numbers, refuted = _evaluated(row, settings)
     return Statement(
-        number, row.name, row.says, row.verdict, row.reason, given, numbers,
+        number, row.name, row.says, row.verdict, row.reason, row.tried, given, numbers,
         _program(row, given) if refuted is not None else "", refuted, row.tests, row.functions, others,
     )  # fmt: skip
 
 
 def number_of(paper: str) -> str:
     """Return the number of a paper, of which the name of its page may be given."""
-    pages = {page: number for number, (page, _) in PAPERS.items()}
-    return choice("paper", pages.get(paper, paper) if isinstance(paper, str) else paper, tuple(PAPERS), pages)
+    numbers = {name: number for number, (page, _) in PAPERS.items() for name in (number, page)}
+    return numbers[choice("paper", paper, tuple(numbers))]
 
 
 def search(paper: str, name: str) -> list[Row]:
@@ -289,15 +318,12 @@ def search(paper: str, name: str) -> list[Row]:
     return list({id(row): row for row in found}.values())
 
 
-KINDS = {"theorems": "theorem", "thm.": "theorem", "thm": "theorem", "lemmas": "lemma", "corollaries": "corollary", "definitions": "definition"}  # fmt: skip
-KINDS |= {
-    "algorithms": "algorithm",
-    "assumptions": "assumption",
-    "remarks": "remark",
-    "figures": "figure",
-    "examples": "example",
+KINDS = {
+    f"{kind}s": kind
+    for kind in ("theorem", "lemma", "definition", "algorithm", "assumption", "remark", "figure", "example")
 }
-KINDS |= {"equation": "", "equations": "", "eq.": "", "eq": ""}  # equations stand by their number alone
+KINDS |= {"thm.": "theorem", "thm": "theorem", "corollaries": "corollary"}
+KINDS |= dict.fromkeys(("equation", "equations", "eq.", "eq"), "")  # equations stand by their number alone
 
 
 def _words(text: str) -> set[str]:
