@@ -13,14 +13,8 @@ Theorem. Let L be finite, c > 0, M(z) = E_P[e^(zL)] with M(c) finite, h > 0 and 
     S = h/(2 pi) sum_k F(kh) = sum_j e^(-c j Lambda) delta(epsilon - j Lambda),   F(w) = M(z) e^(-z epsilon)/(z (z + 1)),   z = c + iw.
 
 No term on the right is negative, so that S >= delta(epsilon). `Composition` computes S, and bounds what is left out of it and what it
-has too much. docs/core/certificates.md proves this and every bound below, under the headings to which the comments refer.
-
-A certificate, whose numbers are decimal or hexadecimal strings:
-
-    {"format": "hockeystick-certificate 1", "adjacency": "add_or_remove",
-     "claim": {"epsilon": "1.82824", "delta": "1e-5", "delta_is": "at most"},
-     "ledger": [{"count": "1000", "mechanism": {"name": "PoissonSampled", "sampling_rate": "0.01",
-                                                "mechanism": {"name": "Gaussian", "noise_multiplier": "1"}}}]}
+has too much. docs/core/certificates.md has the format of a certificate, and proves this and every bound below, under the headings to
+which the comments refer. From top to bottom: laws of the loss of one release, their sum, mechanisms, the claim, and the program.
 """
 
 from __future__ import annotations
@@ -44,9 +38,9 @@ FORMAT = "hockeystick-certificate 1"
 NOISE = ("Gaussian", "Laplace", "DiscreteGaussian", "DiscreteLaplace")
 BITS = 128  # of all balls
 NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
-# Blur, which is by how much it raises M(c), and how many nats below a claim other errors shall be: the first for which S is short
-# enough. Ends of the library's brackets are 1e-12 off, or 1e-8.
-PRECISIONS = ((0.0, 34.0), (0.0, 27.0), (0.0, 20.0), *((10.0**k, 5 - k * math.log(10)) for k in (-8, -7, -6, -5, -4, -3.5, -3)))
+# By how much a blur raises M(c), and how many nats below a claim other errors shall be: the first pair for which S is short enough.
+PRECISIONS = [(0.0, 34.0), (0.0, 27.0), (0.0, 20.0)]  # ends of the library's brackets are 1e-12 off, or 1e-8
+PRECISIONS += [(rise, 5 - math.log(rise)) for rise in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)]
 TOO_LONG = 300_000  # outcomes of a law, or terms of S
 WORK = 1e8  # outcomes times frequencies: ten seconds or so
 
@@ -63,28 +57,9 @@ class OutOfTime(BaseException):
     """The time is up; nothing but `main` catches it."""
 
 
-def rational(value: Any, name: str, low: float, high: float) -> Fraction:
-    """Return the number in a decimal or hexadecimal string, such as "1e-5" or "0x1.8p+0", exactly."""
-    text = value if isinstance(value, str) and len(value) <= 400 else ""
-    if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
-        number = Fraction(text)
-    elif re.fullmatch(r"0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,3}", text, re.ASCII):
-        number = Fraction(*float.fromhex(text).as_integer_ratio())
-    else:
-        raise NotACertificate(f"{name} must be a number in a string, got {text[:40] or type(value).__name__!r}")
-    if not Fraction(repr(low)) <= number <= Fraction(repr(high)):
-        raise NotACertificate(f"{name} must be in [{low:g}, {high:g}], got {text[:40]}")
-    return number
-
-
 def ball(number: Fraction | int) -> arb:
     """Return a ball that holds a rational number."""
     return arb(fmpq(*Fraction(number).as_integer_ratio()))
-
-
-def total(numbers: Any) -> arb:
-    """Return the sum of balls."""
-    return sum(numbers, arb(0))
 
 
 def about(number: arb) -> float:
@@ -97,9 +72,6 @@ def above(x: arb) -> arb:
     return (x / arb(2).sqrt()).erfc() / 2
 
 
-# --- Laws: one release, between two data sets -------------------------------------------------------------------------------------
-
-
 class Law:
     """The law of the privacy loss L under P.
 
@@ -109,23 +81,23 @@ class Law:
 
     aside = arb(0)  # encloses P's mass of what is left out of M: infinite losses, and outcomes too rare to be listed
 
+    def decay(self, c: arb) -> list[tuple[arb, arb]]:
+        return []
+
 
 class Outcomes(Law):
     """Finitely many outcomes, each of masses (P, Q). P's mass of others may be up to `rare`."""
 
     def __init__(self, masses: list[tuple[arb, arb]], rare: arb | int = 0) -> None:
-        self.aside = total(p for p, q in masses if q == 0) + arb(0).union(arb(rare))
+        self.aside = sum((p for p, q in masses if q == 0), arb(0)) + arb(0).union(arb(rare))
         self.finite = [(p, q, (p / q).log()) for p, q in masses if 0 not in (p, q)]
 
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
         weights = [p * (c * loss).exp() for p, _, loss in self.finite]
         return fourier(weights, [loss for _, _, loss in self.finite], h, last)
 
-    def decay(self, c: arb) -> list[tuple[arb, arb]]:
-        return []
-
     def delta(self, epsilon: arb) -> arb:
-        return self.aside + total((p - epsilon.exp() * q).max(arb(0)) for p, q, _ in self.finite)
+        return sum(((p - epsilon.exp() * q).max(arb(0)) for p, q, _ in self.finite), self.aside)
 
 
 class Laplace(Law):
@@ -172,23 +144,14 @@ class SampledGaussian(Law):
 
         Heading "Ends". On the left W(x) <= 1 and W(-x) >= W(0). From `right` on, f/N grows by at most e^(kappa (x - right)).
         """
-
-        def gauss(x: arb) -> arb:  # at least the integral of e^(-t^2/2) beyond x
-            return arb(1.5) * (x / arb(2).sqrt()).erfc()
-
         still, slope = self.log_w(arb(0))
         kappa = self.u * (1 + c) * self.s + self.v * c * slope
         left = arb(-math.ceil(math.sqrt(2 * (NEED + 10 - self.v * about(c * still)))))
         right = arb(math.ceil(about(kappa) + math.sqrt(2 * (NEED + 10))))
-        below = (-self.v * c * still).exp() * (gauss(-left) + (-left * left / 2).exp())
+        below = (-self.v * c * still).exp() * (3 * above(-left) + (-left * left / 2).exp())
         there = self.point(c, right)[0]
-        beyond = there * ((right - kappa) ** 2 / 2).exp() * gauss(right - kappa)
+        beyond = there * ((right - kappa) ** 2 / 2).exp() * 3 * above(right - kappa)  # as 3 is above sqrt(2 pi)
         return left, right, below + beyond + there
-
-    def angle(self, x: arb, a: arb) -> arb:
-        """Bound the angle of W(x' + iy), divided by y, for x' <= x and 0 < y <= a, if s a < pi/2."""
-        r = self.q * (self.s * (x - self.s / 2)).exp()
-        return (self.s * r / (1 - self.q + r * (self.s * a).cos())).min(self.s)
 
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
         """Integrate by the trapezoidal rule, whose ends lie half a step beyond its nodes.
@@ -199,8 +162,9 @@ class SampledGaussian(Law):
         step, a, gamma = arb(0), arb(0), arb(0)
         for part in (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95):
             height = arb(part * min(math.pi / 2 / about(self.s), 12.0))
-            turn = self.u * self.angle(right, height) + self.v * self.angle(-left, height)
-            rate = height / 2 + h * last * turn - self.v * c * (self.s * height).cos().log() / height
+            cos = (self.s * height).cos()
+            fast, slow = ((self.log_w(x)[1] / cos).min(self.s) for x in (right, -left))  # at which W(x) and W(-x) turn
+            rate = height / 2 + h * last * (self.u * fast + self.v * slow) - self.v * c * cos.log() / height
             if about(longest := 2 * arb.pi() / (rate + (NEED + 4) / height)) > about(step):
                 step, a, gamma = longest, height, rate
         if not step > 0 or about((right - left) / step) * (last + 10) > WORK:
@@ -212,7 +176,7 @@ class SampledGaussian(Law):
             raise NotProved("the quadrature has no error bound")
         points = [self.point(c, left + step * (j + arb(0.5))) for j in range(count)]
         weights = [f * step / (2 * arb.pi()).sqrt() for f, _ in points]
-        error = arb(0, (outside + ratio * (total(weights) + outside) / (1 - ratio)).abs_upper())
+        error = arb(0, (outside + ratio * (sum(weights, arb(0)) + outside) / (1 - ratio)).abs_upper())
         return [found + acb(error, error) for found in fourier(weights, [loss for _, loss in points], h, last)]
 
     def decay(self, c: arb) -> list[tuple[arb, arb]]:
@@ -265,23 +229,17 @@ def fourier(weights: list[arb], losses: list[arb], h: arb, last: int) -> list[ac
     return list((acb_mat(coarse) * acb_mat(fine)).entries()[: last + 1])
 
 
-# --- The sum of the theorem -------------------------------------------------------------------------------------------------------
-
-Parts = list[tuple[Law, int]]
-Bracket = tuple[arb, arb]  # delta is at least the one, and at most the other
-
-
 class Composition:
     """Releases of finite losses, each so many times, and Gaussian noise of mu^2; a claim about delta says how exact S must be."""
 
-    def __init__(self, parts: Parts, mu2: arb, epsilon: arb, claimed: float) -> None:
+    def __init__(self, parts: list[tuple[Law, int]], mu2: arb, epsilon: arb, claimed: float) -> None:
         self.parts, self.mu2, self.epsilon, self.log_claimed = parts, mu2, epsilon, math.log(claimed)
         self.seen: dict[float, float] = {}
 
     def log_chernoff(self, c: arb) -> arb:
         """Return log(M(c) e^(-c epsilon))."""
         logs = (count * law.transform(c, arb(0), 0)[0].real.log() for law, count in self.parts)
-        return total(logs) + self.mu2 * c * (c + 1) / 2 - c * self.epsilon
+        return sum(logs, self.mu2 * c * (c + 1) / 2 - c * self.epsilon)
 
     def at(self, c: float) -> float:
         """Return about log(M(c) e^(-c epsilon))."""
@@ -294,21 +252,14 @@ class Composition:
 
     def tilt(self) -> float:
         """Return about where at(c) - log(c (c + 1)), which is convex, is least."""
-
-        def height(c: float) -> float:
-            return self.at(c) - math.log(c * (c + 1))
-
         c = 2.0**-10
-        while c < 1e6 and height(1.4 * c) <= height(c):
+        while c < 1e6 and self.at(1.4 * c) - self.at(c) <= math.log(1.4 * (1.4 * c + 1) / (c + 1)):
             c *= 1.4
         return c
 
     def line(self, steep: float, wanted: float) -> tuple[float, float, float]:
-        """Return Lambda, for which what S has too much is below e^wanted, the other tilt of that bound, and c, for which Lambda is least.
-
-        A smaller c than the steepest needs a smaller Lambda where a few rare losses are large; then S is small beside its terms.
-        """
-        found = []
+        """Return Lambda, for which what S has too much is below e^wanted, the other tilt of that bound, and c, for which it is least."""
+        found = []  # where a few rare losses are large, a c below the steepest serves; then S is small beside its terms
         for c in (steep * part for part in (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2)):
             if c == steep or self.at(c) < wanted + NEED - 10:
                 others = [c * (1 + 2.0**k) for k in range(-8, 7)]
@@ -321,7 +272,7 @@ class Composition:
         far = self.log_chernoff(other).exp() / (((other - c) * period).exp() - 1)
         return 1 / ((c * period).exp() - 1) + far
 
-    def bracket(self) -> Bracket:
+    def bracket(self) -> tuple[arb, arb]:
         """Enclose delta, with the least blur for which S is short."""
         steep = self.tilt()
         c = arb(steep)
@@ -338,7 +289,7 @@ class Composition:
                 return lower - self.too_much(arb(tilt), arb(other), arb(period)), upper
         raise NotProved("the sum is too long")
 
-    def sum(self, c: arb, h: arb, blur: arb, wanted: float) -> Bracket:
+    def sum(self, c: arb, h: arb, blur: arb, wanted: float) -> tuple[arb, arb]:
         """Return S of either blurred function, less and more what may lie beyond its last term, about e^wanted."""
         scale = self.log_chernoff(c)
         decays = [(count, law.transform(c, arb(0), 0)[0].real, law.decay(c)) for law, count in self.parts]
@@ -375,26 +326,19 @@ class Composition:
         return unit * less - tail, unit * more + tail
 
 
-def enclose(parts: Parts, mu2: arb, epsilon: arb, delta: float) -> Bracket:
+def enclose(parts: list[tuple[Law, int]], mu2: arb, epsilon: arb, delta: float) -> tuple[arb, arb]:
     """Enclose delta in one direction; the claim says about how small it is."""
     if not parts:
         mu = mu2.sqrt()
         value = arb(0) if mu2 == 0 else above(epsilon / mu - mu / 2) - epsilon.exp() * above(epsilon / mu + mu / 2)
         return value, value
-    if mu2 == 0 and len(parts) == 1 and parts[0][1] == 1:
-        value = parts[0][0].delta(epsilon)
-        return value, value
-    finite = arb(1)
-    for law, count in parts:
-        finite *= (1 - law.aside) ** count
-    aside = 1 - finite
+    if mu2 == 0 and [count for _, count in parts] == [1]:
+        return (parts[0][0].delta(epsilon),) * 2
+    aside = 1 - math.prod(((1 - law.aside) ** count for law, count in parts), start=arb(1))
     if any(law.transform(arb(1), arb(0), 0)[0] == 0 for law, _ in parts):
         return aside, aside
     lower, upper = Composition(parts, mu2, epsilon, max(delta - about(aside), 1e-6 * delta)).bracket()
     return aside + lower, aside + upper
-
-
-# --- Mechanisms -------------------------------------------------------------------------------------------------------------------
 
 
 class Fields:
@@ -409,6 +353,11 @@ class Fields:
         """Take a field out."""
         return self.data.pop(key, None)
 
+    def done(self) -> None:
+        """Refuse fields that were not read: nobody shall take them for part of what is proved."""
+        if self.data:
+            raise NotACertificate(f"{self.path} has a field that is not known: {min(self.data)[:60]!a}")
+
     def mechanism(self) -> tuple[Fields, str]:
         """Take a mechanism out, and its name."""
         inner = Fields(self.get("mechanism"), self.path + ".mechanism")
@@ -416,20 +365,20 @@ class Fields:
             raise NotACertificate(f"{inner.path} must be a mechanism with a name")
         return inner, ascii(name[:60])[1:-1]
 
-    def done(self) -> None:
-        """Refuse fields that were not read: nobody shall take them for part of what is proved."""
-        if self.data:
-            raise NotACertificate(f"{self.path} has a field that is not known: {min(self.data)[:60]!a}")
-
-    def word(self, key: str, *words: str) -> str:
-        """Take one of two words out."""
-        if (found := self.get(key)) not in words:
-            raise NotACertificate(f"{self.path}.{key} must be {words[0]!r} or {words[1]!r}")
-        return str(found)
-
     def number(self, key: str, low: float, high: float) -> Fraction:
-        """Take a number out."""
-        return rational(self.get(key), f"{self.path}.{key}", low, high)
+        """Take the number in a decimal or hexadecimal string, such as "1e-5" or "0x1.8p+0", out, exactly."""
+        value = self.get(key)
+        text = value if isinstance(value, str) and len(value) <= 400 else ""
+        if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
+            number = Fraction(text)
+        elif re.fullmatch(r"0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,3}", text, re.ASCII):
+            number = Fraction(float.fromhex(text))
+        else:
+            got = text[:40] or type(value).__name__
+            raise NotACertificate(f"{self.path}.{key} must be a number in a string, got {got!r}")
+        if not Fraction(repr(low)) <= number <= Fraction(repr(high)):
+            raise NotACertificate(f"{self.path}.{key} must be in [{low:g}, {high:g}], got {text[:40]}")
+        return number
 
     def whole(self, key: str, high: float) -> int:
         """Take a number from 1 on without a fraction out."""
@@ -442,7 +391,7 @@ class Fields:
         values = self.get(key)
         if not isinstance(values, list) or not 1 <= len(values) <= 1000:
             raise NotACertificate(f"{self.path}.{key} must be a list of 1 to 1000 numbers")
-        found = [rational(value, f"{self.path}.{key}", 0, 1) for value in values]
+        found = [Fields({key: value}, self.path).number(key, 0, 1) for value in values]
         if sum(found) != 1:
             raise NotACertificate(f"{self.path}.{key} must sum to exactly 1")
         return [ball(share) for share in found]
@@ -483,7 +432,7 @@ def discrete_gaussian(sigma: Fraction, s: int, q: Fraction, depth: float) -> Rel
         raise NotProved("the noise has too many values")
     terms = [(-(ball(k / sigma) ** 2) / 2).exp() for k in range(s + wide + 1)]
     beyond = 2 * (-(ball((wide + 1) / sigma) ** 2) / 2).exp() / (1 - (-ball((wide + 1) / sigma**2)).exp())
-    z = terms[0] + 2 * total(terms[1 : wide + 1]) + arb(0).union(beyond)
+    z = 2 * sum(terms[1 : wide + 1], terms[0] / 2) + arb(0).union(beyond)
     moved, still = ([terms[abs(k - move)] / z for k in range(-wide, s + wide + 1)] for move in (s, 0))
     return integers(moved, still, q, beyond / z)
 
@@ -551,41 +500,6 @@ def release(fields: Fields, name: str, *, replaced: bool, depth: float) -> Relea
     return found
 
 
-# --- The claim --------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Claim:
-    """delta(epsilon) of the releases is at most, or at least, delta; `text` says so with the digits of the certificate."""
-
-    at: str
-    epsilon: Fraction
-    delta: Fraction
-    releases: list[tuple[Release, int]]
-    text: str
-
-    def prove(self) -> None:
-        """Raise NotProved if this does not prove it: in all directions that it is at most, in one that it is at least delta."""
-        least = self.at == "at least"
-        if least and not all(release.attained for release, _ in self.releases):
-            raise NotProved("what only dominates a mechanism says nothing of how much is lost at least")
-        mu2 = ball(sum((release.mu2 * count for release, count in self.releases), Fraction(0)))
-        kept, said = [(release.laws, count) for release, count in self.releases if release.laws], []
-        for side in range(max([len(laws) for laws, _ in kept], default=1)):
-            parts = [(laws[min(side, len(laws) - 1)], count) for laws, count in kept]  # one law is that of both directions
-            try:
-                lower, upper = enclose(parts, mu2, ball(self.epsilon), max(float(self.delta), 1e-300))
-                said.append(f"this proof says {self.at} about {about(lower if least else upper):.8g}")
-                proved = lower >= ball(self.delta) if least else upper <= ball(self.delta)
-            except NotProved as error:
-                said.append(str(error))
-                proved = False
-            if proved == least:  # one direction decides
-                break
-        if not proved:
-            raise NotProved(" or ".join(said) if least else said[-1])
-
-
 def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON whose fields are named once."""
     if len(dict(pairs)) < len(pairs):
@@ -593,56 +507,57 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def read(text: str) -> Claim:
-    """Read a certificate."""
-    try:
-        top = Fields(json.loads(text, object_pairs_hook=without_duplicates), "the certificate")
-    except (ValueError, RecursionError):
-        raise NotACertificate("this is no JSON") from None
-    if top.get("format") != FORMAT:
-        raise NotACertificate(f"the format must be {FORMAT!r}")
-    adjacency = top.word("adjacency", "add_or_remove", "replace")
-    claim, ledger, releases = Fields(top.get("claim"), "claim"), top.get("ledger"), []
-    digits = claim.data.get("epsilon"), claim.data.get("delta")
-    at, epsilon, delta = claim.word("delta_is", "at most", "at least"), claim.number("epsilon", 0, 1e5), claim.number("delta", 0, 1)
-    if not isinstance(ledger, list) or not 1 <= len(ledger) <= 100:
-        raise NotACertificate("ledger must be a list of 1 to 100 mechanisms with counts")
-    depth = 70 - math.log(max(float(delta), 1e-300))  # nats below which masses do not count
-    for i, entry in enumerate(ledger):
-        fields = Fields(entry, f"ledger[{i}]")
-        found = release(*fields.mechanism(), replaced=adjacency == "replace", depth=depth)
-        releases.append((found, fields.whole("count", 1e9)))
-        fields.done()
-    claim.done()
-    top.get("written_by")
-    top.done()
-    return Claim(at, epsilon, delta, releases, f"delta({digits[0]}) is {at} {digits[1]}")
+class Claim:
+    """delta(epsilon) of the releases of a certificate is at most, or at least, delta; `text` says so with its digits."""
 
+    def __init__(self, certificate: str) -> None:
+        try:
+            top = Fields(json.loads(certificate, object_pairs_hook=without_duplicates), "the certificate")
+        except (ValueError, RecursionError):
+            raise NotACertificate("this is no JSON") from None
+        if top.get("format") != FORMAT:
+            raise NotACertificate(f"the format must be {FORMAT!r}")
+        if (adjacency := top.get("adjacency")) not in ("add_or_remove", "replace"):
+            raise NotACertificate("adjacency must be 'add_or_remove' or 'replace'")
+        claim, ledger = Fields(top.get("claim"), "claim"), top.get("ledger")
+        epsilon, at, delta = map(claim.data.get, ("epsilon", "delta_is", "delta"))
+        self.text = f"delta({epsilon}) is {at} {delta}"
+        if claim.get("delta_is") not in ("at most", "at least"):
+            raise NotACertificate("claim.delta_is must be 'at most' or 'at least'")
+        self.least, self.epsilon, self.delta = (
+            at == "at least",
+            claim.number("epsilon", 0, 1e5),
+            claim.number("delta", 0, 1),
+        )
+        if not isinstance(ledger, list) or not 1 <= len(ledger) <= 100:
+            raise NotACertificate("ledger must be a list of 1 to 100 mechanisms with counts")
+        depth = 70 - math.log(max(float(self.delta), 1e-300))  # nats below which masses do not count
+        self.releases = []
+        for i, entry in enumerate(ledger):
+            fields = Fields(entry, f"ledger[{i}]")
+            found = release(*fields.mechanism(), replaced=adjacency == "replace", depth=depth)
+            self.releases.append((found, fields.whole("count", 1e9)))
+            fields.done()
+        claim.done()
+        top.get("written_by")
+        top.done()
 
-class Clock:
-    """Gives up after so many seconds, and beyond three says on a terminal how many they are: what is computed in one piece may delay it."""
-
-    def __init__(self, limit: float) -> None:
-        self.start, self.limit, self.told = time.monotonic(), limit, False
-
-    def tick(self, *_: object) -> None:
-        past = time.monotonic() - self.start
-        if past >= self.limit:
-            raise OutOfTime
-        if past > 3 and sys.stderr.isatty():
-            print(f"\r{past:.0f} of at most {self.limit:g} seconds ", end="", file=sys.stderr, flush=True)
-            self.told = True
-
-    def __enter__(self) -> None:
-        if hasattr(signal, "SIGALRM"):  # not on Windows
-            signal.signal(signal.SIGALRM, self.tick)
-            signal.setitimer(signal.ITIMER_REAL, min(self.limit, 1.0), 0.5)
-
-    def __exit__(self, *_: object) -> None:
-        if hasattr(signal, "SIGALRM"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        if self.told:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    def prove(self) -> None:
+        """Raise NotProved if this does not prove it: in all directions that it is at most, in one that it is at least delta."""
+        if self.least and not all(release.attained for release, _ in self.releases):
+            raise NotProved("what only dominates a mechanism says nothing of how much is lost at least")
+        mu2 = ball(sum((release.mu2 * count for release, count in self.releases), Fraction(0)))
+        kept, found = [(release.laws, count) for release, count in self.releases if release.laws], []
+        for side in range(max([len(laws) for laws, _ in kept], default=1)):
+            parts = [(laws[min(side, len(laws) - 1)], count) for laws, count in kept]  # one law is that of both
+            lower, upper = enclose(parts, mu2, ball(self.epsilon), max(float(self.delta), 1e-300))
+            if not self.least and not upper <= ball(self.delta):
+                raise NotProved(f"this proof says at most about {about(upper):.8g}")
+            if self.least and lower >= ball(self.delta):
+                return
+            found.append(about(lower))
+        if self.least:
+            raise NotProved(f"this proof says at least about {max(found):.8g}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -653,20 +568,30 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not 0.001 <= options.limit <= 1e6:
         parser.error("--limit must be from 0.001 to 1e6 seconds")
-    ctx.prec = BITS
+    ctx.prec, start = BITS, time.monotonic()
+
+    def tick(*_: object) -> None:
+        past = time.monotonic() - start
+        if past >= options.limit:
+            raise OutOfTime(f"it takes more than {options.limit:g} seconds")
+        if past > 3 and sys.stderr.isatty():
+            print(f"\r{past:.0f} of at most {options.limit:g} seconds\r", end="", file=sys.stderr, flush=True)
+
     try:
-        with Clock(options.limit):
-            claim = read(options.file.read_text(encoding="utf-8"))
-            claim.prove()
+        if hasattr(signal, "SIGALRM"):  # not on Windows
+            signal.signal(signal.SIGALRM, tick)
+            signal.setitimer(signal.ITIMER_REAL, min(options.limit, 1.0), 0.5)
+        claim = Claim(options.file.read_text(encoding="utf-8"))
+        claim.prove()
     except (OSError, UnicodeDecodeError, NotACertificate) as error:
         print(f"not a certificate: {error}", file=sys.stderr)
         return 2
-    except (NotProved, ArithmeticError, ValueError) as error:  # a float that overflows, or an end of a search that is no number
+    except (NotProved, OutOfTime, ArithmeticError, ValueError) as error:  # or a float overflows, or a search has no end
         print(f"not proved: {error}")
         return 1
-    except OutOfTime:
-        print(f"not proved: it takes more than {options.limit:g} seconds")
-        return 1
+    finally:
+        if hasattr(signal, "SIGALRM"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
     print(f"proved: {claim.text}")
     return 0
 
