@@ -87,7 +87,7 @@ def proved_claims(check: ModuleType, seed: str, count: int, *, full: bool) -> tu
     proved = []
     for claim in claims:
         try:
-            check.read(json.dumps(claim)).prove()
+            check.Claim(json.dumps(claim)).prove()
         except check.NotProved:
             continue
         proved.append(claim)
