@@ -41,7 +41,8 @@ NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
 # By how much a blur raises M(c), and how many nats below a claim other errors shall be: the first pair for which S is short enough.
 PRECISIONS = [(0.0, 34.0), (0.0, 27.0), (0.0, 20.0)]  # ends of the library's brackets are 1e-12 off, or 1e-8
 PRECISIONS += [(rise, 5 - math.log(rise)) for rise in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)]
-TOO_LONG = 300_000  # outcomes of a law, or terms of S
+TERMS = 100_000  # of S at most: three seconds or so
+OUTCOMES = 300_000  # of a law at most
 WORK = 1e8  # outcomes times frequencies: ten seconds or so
 
 
@@ -167,9 +168,8 @@ class SampledGaussian(Law):
             rate = height / 2 + h * last * (self.u * fast + self.v * slow) - self.v * c * cos.log() / height
             if about(longest := 2 * arb.pi() / (rate + (NEED + 4) / height)) > about(step):
                 step, a, gamma = longest, height, rate
-        if not step > 0 or about((right - left) / step) * (last + 10) > WORK:
+        if not step > 0 or (count := math.ceil(about((right - left) / step))) * (last + 300) > WORK:
             raise NotProved("the quadrature is too long")
-        count = math.ceil(about((right - left) / step))
         step = (right - left) / count
         ratio, outside = 2 * (gamma * a).exp() / ((2 * arb.pi() * a / step).exp() - 1), outside * (1 + 2 * a)
         if not (ratio < 1 and gamma * step < 2 * arb.pi() and self.s * a < arb.pi() / 2):
@@ -251,9 +251,9 @@ class Composition:
         return self.seen[c]
 
     def tilt(self) -> float:
-        """Return about where at(c) - log(c (c + 1)), which is convex, is least."""
+        """Return about where at(c) - log(c (c + 1)), which is convex, is least, or a smaller c whose Chernoff bound is below the claim."""
         c = 2.0**-10
-        while c < 1e6 and self.at(1.4 * c) - self.at(c) <= math.log(1.4 * (1.4 * c + 1) / (c + 1)):
+        while self.log_claimed < self.at(c) >= self.at(1.4 * c) - math.log(1.4 * (1.4 * c + 1) / (c + 1)) and c < 1e6:
             c *= 1.4
         return c
 
@@ -308,7 +308,7 @@ class Composition:
             w = math.sqrt(low * high)
             low, high = (low, w) if about(log_tail(arb(w))) < wanted else (w, high)
         last = math.ceil(high / about(h)) + 1
-        if last > TOO_LONG:
+        if last > TERMS:
             raise NotProved("the sum is too long")
         product = [acb(1)] * (last + 1)
         for law, count in self.parts:
@@ -428,7 +428,7 @@ def sampled_gaussian(q: Fraction, s: Fraction, *, replaced: bool) -> Release:
 def discrete_gaussian(sigma: Fraction, s: int, q: Fraction, depth: float) -> Release:
     """Return the laws of the masses e^(-k^2/(2 sigma^2))/Z on integers, which beyond `wide` fall faster than a geometric series."""
     wide = math.ceil(float(sigma) * math.sqrt(2 * depth))
-    if s + 2 * wide > TOO_LONG:
+    if s + 2 * wide > OUTCOMES:
         raise NotProved("the noise has too many values")
     terms = [(-(ball(k / sigma) ** 2) / 2).exp() for k in range(s + wide + 1)]
     beyond = 2 * (-(ball((wide + 1) / sigma) ** 2) / 2).exp() / (1 - (-ball((wide + 1) / sigma**2)).exp())
