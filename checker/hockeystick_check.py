@@ -315,7 +315,7 @@ class Composition:
             found = law.transform(c, h, last)
             m = found[0].real
             product = [x * (y / m) ** count for x, y in zip(product, found, strict=True)]
-        less, more = arb(0), arb(0)  # headings "A blurred test" and "A tiny Gaussian release"
+        less, more = arb(0), arb(0)  # of the blurred test and the tiny release, heading "Blur"
         for k, factor in enumerate(product):
             z = acb(c, h * k)
             noise = (self.mu2 * (z * (z + 1) - c * (c + 1)) / 2 - acb(0, h * k) * self.epsilon).exp()
