@@ -42,7 +42,6 @@ NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
 PRECISIONS = [(0.0, 34.0), (0.0, 27.0), (0.0, 20.0)]  # ends of the library's brackets are 1e-12 off, or 1e-8
 PRECISIONS += [(rise, 5 - math.log(rise)) for rise in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3)]
 TERMS = 100_000  # of S at most: three seconds or so
-OUTCOMES = 300_000  # of a law at most
 WORK = 1e8  # outcomes times frequencies: ten seconds or so
 
 
@@ -223,9 +222,8 @@ def fourier(weights: list[arb], losses: list[arb], h: arb, last: int) -> list[ac
     if len(weights) * (last + 10) > WORK:
         raise NotProved("the sum is too long")
     width = math.isqrt(last) + 1
-    fine = [[acb(0, h * k * x).exp() for k in range(width)] for x in losses]
-    pairs = list(zip(weights, losses, strict=True))
-    coarse = [[p * acb(0, h * k * x).exp() for p, x in pairs] for k in range(0, last + 1, width)]
+    fine = [[p * acb(0, h * k * x).exp() for k in range(width)] for p, x in zip(weights, losses, strict=True)]
+    coarse = [[acb(0, h * k * x).exp() for x in losses] for k in range(0, last + 1, width)]
     return list((acb_mat(coarse) * acb_mat(fine)).entries()[: last + 1])
 
 
@@ -253,8 +251,11 @@ class Composition:
     def tilt(self) -> float:
         """Return about where at(c) - log(c (c + 1)), which is convex, is least, or a smaller c whose Chernoff bound is below the claim."""
         c = 2.0**-10
-        while self.log_claimed < self.at(c) >= self.at(1.4 * c) - math.log(1.4 * (1.4 * c + 1) / (c + 1)) and c < 1e6:
-            c *= 1.4
+        for factor in (1.4, 1.1, 0.97):
+            while self.log_claimed < (here := self.at(c)) < math.inf:
+                if self.at(c * factor) - here > math.log(factor * (factor * c + 1) / (c + 1)):
+                    break
+                c *= factor
         return c
 
     def line(self, steep: float, wanted: float) -> tuple[float, float, float]:
@@ -313,8 +314,7 @@ class Composition:
         product = [acb(1)] * (last + 1)
         for law, count in self.parts:
             found = law.transform(c, h, last)
-            m = found[0].real
-            product = [x * (y / m) ** count for x, y in zip(product, found, strict=True)]
+            product = [x * (y / found[0].real) ** count for x, y in zip(product, found, strict=True)]
         less, more = arb(0), arb(0)  # of the blurred test and the tiny release, heading "Blur"
         for k, factor in enumerate(product):
             z = acb(c, h * k)
@@ -428,7 +428,7 @@ def sampled_gaussian(q: Fraction, s: Fraction, *, replaced: bool) -> Release:
 def discrete_gaussian(sigma: Fraction, s: int, q: Fraction, depth: float) -> Release:
     """Return the laws of the masses e^(-k^2/(2 sigma^2))/Z on integers, which beyond `wide` fall faster than a geometric series."""
     wide = math.ceil(float(sigma) * math.sqrt(2 * depth))
-    if s + 2 * wide > OUTCOMES:
+    if s + 2 * wide > 3 * TERMS:
         raise NotProved("the noise has too many values")
     terms = [(-(ball(k / sigma) ** 2) / 2).exp() for k in range(s + wide + 1)]
     beyond = 2 * (-(ball((wide + 1) / sigma) ** 2) / 2).exp() / (1 - (-ball((wide + 1) / sigma**2)).exp())
