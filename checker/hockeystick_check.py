@@ -367,16 +367,16 @@ class Fields:
 
     def number(self, key: str, low: float, high: float) -> Fraction:
         """Take the number in a decimal or hexadecimal string, such as "1e-5" or "0x1.8p+0", out, exactly."""
-        value = self.get(key)
+        value, name = self.get(key), f"{self.path}.{key}"
         text = value if isinstance(value, str) and len(value) <= 400 else ""
         if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
             number = Fraction(text)
         elif re.fullmatch(r"0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,3}", text, re.ASCII):
             number = Fraction(float.fromhex(text))
         else:
-            raise NotACertificate(f"{self.path}.{key} must be a number in a string, got {text[:40] or type(value)!r}")
+            raise NotACertificate(f"{name} must be a number in a string, got {text[:40] or type(value).__name__!r}")
         if not Fraction(repr(low)) <= number <= Fraction(repr(high)):
-            raise NotACertificate(f"{self.path}.{key} must be in [{low:g}, {high:g}], got {text[:40]}")
+            raise NotACertificate(f"{name} must be in [{low:g}, {high:g}], got {text[:40]}")
         return number
 
     def whole(self, key: str, high: float) -> int:
@@ -573,9 +573,7 @@ def main(arguments: list[str] | None = None) -> int:
         past = time.monotonic() - start
         if past >= options.limit:
             raise OutOfTime(f"it takes more than {options.limit:g} seconds")
-        signal.setitimer(
-            signal.ITIMER_REAL, min(options.limit - past, 1.0)
-        )  # once again: nothing interrupts what follows a raise
+        signal.setitimer(signal.ITIMER_REAL, min(options.limit - past, 1.0))  # not by itself: it would ring once more
         if past > 3 and sys.stderr.isatty():
             print(f"\r{past:.0f} of at most {options.limit:g} seconds\r", end="", file=sys.stderr, flush=True)
 
