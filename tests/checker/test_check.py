@@ -6,7 +6,7 @@ import random
 import sys
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import mpmath as mp
@@ -468,6 +468,21 @@ def test_a_false_claim_about_nearly_everything_is_not_proved(check: ModuleType) 
     p, q = ["0.999999899", "0.0000001", "0.000000001"], ["0", "1e-138", "0." + "9" * 138]
     claim = certificate(580, "0.999999999999995", ({"name": "Discrete", "p": p, "q": q}, 2))
     assert not is_proved(check, claim)
+
+
+def test_a_line_tells_how_long_it_takes(
+    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal, beyond three seconds, and the time that is up ends it once."""
+    slow = {"name": "DiscreteGaussian", "noise_std": "2000", "sensitivity": "1"}
+    (tmp_path / "file.json").write_text(json.dumps(certificate(1, "1e-5", (slow, 3000))), encoding="utf-8")
+    times = iter([0.0, 2.0, 5.0, 200.0])
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert check.main([str(tmp_path / "file.json"), "--limit", "100"]) == 1
+    said = capsys.readouterr()
+    assert said.out == "not proved: it takes more than 100 seconds\n"
+    assert said.err == "\r5 of at most 100 seconds\r"
 
 
 def test_the_program(tmp_path: Path) -> None:

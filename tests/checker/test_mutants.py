@@ -59,7 +59,7 @@ def damaged(check: ModuleType) -> None:
     """Let files that are no certificate be read."""
     for content, words in tests.damaged().values():
         with pytest.raises(check.NotACertificate, match=re.escape(words)):
-            check.read(content)
+            check.Claim(content)
 
 
 def blurred(check: ModuleType) -> None:
