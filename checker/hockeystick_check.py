@@ -93,8 +93,7 @@ class Outcomes(Law):
         self.finite = [(p, q, (p / q).log()) for p, q in masses if 0 not in (p, q)]
 
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
-        weights = [p * (c * loss).exp() for p, _, loss in self.finite]
-        return fourier(weights, [loss for _, _, loss in self.finite], h, last)
+        return fourier([p * (c * x).exp() for p, _, x in self.finite], [x for _, _, x in self.finite], h, last)
 
     def delta(self, epsilon: arb) -> arb:
         return sum(((p - epsilon.exp() * q).max(arb(0)) for p, q, _ in self.finite), self.aside)
@@ -260,11 +259,12 @@ class Composition:
 
     def line(self, steep: float, wanted: float) -> tuple[float, float, float]:
         """Return Lambda, for which what S has too much is below e^wanted, the other tilt of that bound, and c, for which it is least."""
+        tilts = [steep * part for part in (0.2, 0.3, 0.4, 0.55, 0.7, 0.85, 1.0)]
+        others = tilts + [steep * (1 + 2.0**k) for k in range(-8, 7)]
         found = []  # where a few rare losses are large, a c below the steepest serves; then S is small beside its terms
-        for c in (steep * part for part in (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2)):
+        for c in tilts:
             if c == steep or self.at(c) < wanted + NEED - 10:
-                others = [c * (1 + 2.0**k) for k in range(-8, 7)]
-                period, other = min(((self.at(other) - wanted) / (other - c), other) for other in others)
+                period, other = min(((self.at(other) - wanted) / (other - c), other) for other in others if other > c)
                 found.append((max(period, -wanted / c), other, c))
         return min(found)
 
