@@ -251,7 +251,7 @@ class Composition:
         """Return about where at(c) - log(c (c + 1)), which is convex, is least, or a smaller c whose Chernoff bound is below the claim."""
         c = 2.0**-10
         for factor in (1.4, 1.1, 0.97):
-            while self.log_claimed < (here := self.at(c)) < math.inf:
+            while self.log_claimed < (here := self.at(c)) < math.inf and c < 1e6:
                 if self.at(c * factor) - here > math.log(factor * (factor * c + 1) / (c + 1)):
                     break
                 c *= factor
