@@ -6,7 +6,7 @@ import random
 import sys
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import mpmath as mp
@@ -54,7 +54,7 @@ def certificate(
 def is_proved(check: ModuleType, claim: dict[str, Any]) -> bool:
     """Say whether a claim is proved."""
     try:
-        check.read(json.dumps(claim)).prove()
+        check.Claim(json.dumps(claim)).prove()
     except check.NotProved:
         return False
     return True
@@ -147,38 +147,7 @@ def answers(check: ModuleType, p: str, q: str) -> Any:
     return check.Outcomes([(flint.arb(p), flint.arb(q)), (1 - flint.arb(p), 1 - flint.arb(q))])
 
 
-def test_losses_on_a_grid(check: ModuleType) -> None:
-    """Their delta is above the true one, by little: of Gaussian and Laplace noise, and of answers at random, by closed forms."""
-    epsilon, one = 1.5, Fraction(1)
-    with mp.workdps(30):
-        cases = {
-            "Gaussian": (check.SampledGaussian(one, one / 2, 1, 0), 3, exact.theta(epsilon, mp.sqrt(3) / 2)),
-            "Laplace": (check.Laplace(one * 45 / 16 + one / 1000), 1, 1 - mp.exp((epsilon - mp.mpf("2.8135")) / 2)),
-            "answers": (answers(check, "0.25", "0.75"), 9, binomial_delta("0.25", "0.75", 9, epsilon)),
-        }
-        for law, count, truth in cases.values():
-            found = check.on_a_grid([(law, count)], flint.arb(1) / 64, 640, flint.arb(epsilon))
-            assert truth * (1 - mp.mpf("1e-20")) <= mp.mpf(found.upper().str(25, radius=False)) <= truth * 1.002
-            assert float(found.rad()) < 1e-20 * truth
-
-
-def test_a_grid_covers_losses_far_from_its_ends(check: ModuleType) -> None:
-    """Losses below the grid count as its lowest, and those above as infinite: bounds are above the truth, and near it."""
-    rare = answers(check, "0.000045", "0.1")
-    far = check.SampledGaussian(Fraction(1, 5), Fraction(20000001, 10000), 0, 1)
-    # a share of .8 of the mixture lies where P is, the other 2000 away: of the answers' Q, .12 and .88, it leaves .8 there
-    for parts, epsilon, truth in (
-        ([(rare, 10)], 0.5, binomial_delta("0.000045", "0.1", 10, 0.5)),
-        ([(far, 1), (answers(check, "0.6", "0.12"), 1)], 1.0, mp.mpf("0.6") - mp.e * mp.mpf("0.8") * mp.mpf("0.12")),
-    ):
-        bound = check.on_a_grid(parts, flint.arb(4) / 2048, 2048, flint.arb(epsilon))
-        found = mp.mpf(bound.upper().str(25, radius=False))
-        assert truth * (1 - mp.mpf("1e-12")) <= found <= truth * (1 + mp.mpf("1e-4"))
-    bound = check.on_a_grid([(answers(check, "0.9", "0.1"), 1)], flint.arb(1) / 4, 8, flint.arb(2.125))
-    assert bound.upper() >= float(binomial_delta("0.9", "0.1", 1, 2.125))  # of a loss between the last cell's ends
-    for n in (1, 3, 10):  # a sum of ten losses of 1/4 lies beyond most ends
-        bound = check.on_a_grid([(answers(check, "0.56", "0.44"), 10)], flint.arb(1) / 4, n, flint.arb(1))
-        assert bound.upper() >= float(binomial_delta("0.56", "0.44", 10, 1))
+COARSE = [(rise, small) for rise in (0.0, 0.1) for small in (-3.0, 0.0, 2.0)] + [(1e-3, 20.0)]
 
 
 def encloses(bracket: tuple[Any, Any], truth: Any) -> bool:
@@ -186,11 +155,13 @@ def encloses(bracket: tuple[Any, Any], truth: Any) -> bool:
     return not bracket[0] > truth and not bracket[1] < truth
 
 
-@pytest.mark.parametrize("small", [-3.0, 0.0, 2.0, 20.0])
-def test_brackets_whose_bounds_are_large(check: ModuleType, monkeypatch: pytest.MonkeyPatch, small: float) -> None:
-    """Where little is asked for, aliases and what is left out of the sum count, and brackets enclose closed forms all the same."""
-    monkeypatch.setattr(check, "SMALL", (small,))
-    for name, law in LAWS.items() if small < 20 else ():
+@pytest.mark.parametrize(("rise", "small"), COARSE)
+def test_brackets_whose_bounds_are_large(
+    check: ModuleType, monkeypatch: pytest.MonkeyPatch, rise: float, small: float
+) -> None:
+    """Where little is asked for, a blur, aliases and what is left out of the sum count, and brackets enclose closed forms all the same."""
+    monkeypatch.setattr(check, "PRECISIONS", [(rise, small)])
+    for name, law in LAWS.items() if small == 2.0 else ():
         for epsilon in (0.125, 0.5):
             truth = law(check).delta(flint.arb(epsilon))
             if truth > 0:
@@ -200,13 +171,17 @@ def test_brackets_whose_bounds_are_large(check: ModuleType, monkeypatch: pytest.
     for mu in (0.5, 1.0, 2.0, 5.0):
         for epsilon in (0.25, 1.0, 4.0):
             truth = flint.arb(mp.nstr(exact.theta(epsilon, mu), 15))
+            if mp.log(float(truth)) > small:  # errors above 1 would be wanted
+                continue
             found = check.Composition([(nothing, 1)], flint.arb(mu) ** 2, flint.arb(epsilon), float(truth)).bracket()
             assert encloses(found, truth + flint.arb(0, 1e-13) * truth), (mu, epsilon)
-    count, epsilon = 12, float(4 * mp.log(5) - 4 * mp.log(3))  # a loss of the sum, where noise raises delta
-    truth = flint.arb(mp.nstr(binomial_delta("0.375", "0.625", count, epsilon), 15))
-    law = answers(check, "0.375", "0.625")
-    found = check.Composition([(law, count)], flint.arb(0), flint.arb(epsilon), float(truth)).bracket()
-    assert encloses(found, truth)
+    count, law, atom = 12, answers(check, "0.375", "0.625"), float(4 * mp.log(5) - 4 * mp.log(3))
+    for epsilon in (
+        (atom, 1.75) if rise else (1.75,) * (small == 2.0)
+    ):  # a loss of the sum, where noise raises delta, and none
+        truth = flint.arb(mp.nstr(binomial_delta("0.375", "0.625", count, epsilon), 15))
+        found = check.Composition([(law, count)], flint.arb(0), flint.arb(epsilon), float(truth)).bracket()
+        assert encloses(found, truth)
 
 
 def test_what_the_sum_has_too_much(check: ModuleType) -> None:
@@ -225,8 +200,32 @@ def test_the_terms_beyond(check: ModuleType) -> None:
     composition = check.Composition([(nothing, 1)], flint.arb(0), flint.arb(0), 1.0)
     period = 2 * mp.pi
     truth = mp.nsum(lambda j: mp.exp(-j * period) * (1 - mp.exp(-j * period)), [1, 20])
-    found, beyond = composition.sum(flint.arb(1), flint.arb(1), [(1, flint.arb(1), [])], -4.0)
-    assert 0.9 * float(beyond) <= float(found) - truth <= float(beyond)
+    less, more = composition.sum(flint.arb(1), flint.arb(1), flint.arb(0), -4.0)
+    found, beyond = float(more + less) / 2, float(more - less) / 2
+    assert 0.4 * beyond <= found - truth <= 0.5 * beyond * (1 + 1e-9)  # whose factor, 2, is there for a blur
+
+
+@pytest.mark.parametrize("blur", [0.25, 1.0])
+def test_either_blurred_function(check: ModuleType, blur: float) -> None:
+    """Of a loss of 0: a test that is blurred, or Gaussian noise, summed over aliases; what lies beyond the last term is in the bounds."""
+    nothing = check.Outcomes([(flint.arb(1), flint.arb(1))])
+    mu, period = mp.sqrt(blur), 2 * mp.pi
+
+    def blurred(epsilon: Any) -> Any:
+        return mp.ncdf(-epsilon / mu) * (1 - mp.exp(epsilon))
+
+    for start in (0.5, 1.0):  # what lies beyond has either sign
+        composition = check.Composition([(nothing, 1)], flint.arb(0), flint.arb(start), 1.0)
+        truths = [
+            mp.fsum(mp.exp(-j * period) * delta(start - j * period) for j in range(-20, 21))
+            for delta in (blurred, lambda epsilon: exact.theta(epsilon, mu))
+        ]
+        for wanted in (-60.0, -4.0, 0.0):
+            ends = composition.sum(flint.arb(1), flint.arb(1), flint.arb(blur), wanted)
+            less, more = (mp.mpf(float(end)) for end in ends)
+            room, rounding = mp.exp(wanted) * 2, mp.mpf("1e-13")
+            assert truths[0] - room - rounding <= less <= truths[0] + rounding
+            assert truths[1] - rounding <= more <= truths[1] + room + rounding
 
 
 def test_ends_that_are_near(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +247,7 @@ def test_ends_that_are_near(check: ModuleType, monkeypatch: pytest.MonkeyPatch) 
 
 def test_claims_that_are_far_above_the_truth(check: ModuleType) -> None:
     """Chernoff's bound proves them, and is above the truth."""
-    for mu in (0.25, 1.0, 2.0):
+    for mu in (0.25, 1.0):
         law = check.SampledGaussian(Fraction(1), Fraction(mu), 1, 0)
         for epsilon in (0.5, 2.0):
             found = check.Composition([(law, 1)], flint.arb(0), flint.arb(epsilon), 0.9).bracket()
@@ -275,7 +274,7 @@ def test_masses_that_are_not_listed(check: ModuleType) -> None:
 
 
 def test_mass_that_is_aside(check: ModuleType) -> None:
-    """Of infinite losses, it is added to what the sum, or a grid, bounds."""
+    """Of infinite losses, it is added to what the sum bounds."""
     pair = {"name": "Discrete", "p": ["0.125", "0.4375", "0.4375"], "q": ["0", "0.5", "0.5"]}
     one = {"name": "Discrete", "p": ["0.125", "0.875"], "q": ["0", "1"]}
     for mechanism in (pair, one):
@@ -471,6 +470,21 @@ def test_a_false_claim_about_nearly_everything_is_not_proved(check: ModuleType) 
     assert not is_proved(check, claim)
 
 
+def test_a_line_tells_how_long_it_takes(
+    check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal, beyond three seconds, and the time that is up ends it once."""
+    slow = {"name": "DiscreteGaussian", "noise_std": "2000", "sensitivity": "1"}
+    (tmp_path / "file.json").write_text(json.dumps(certificate(1, "1e-5", (slow, 3000))), encoding="utf-8")
+    times = iter([0.0, 2.0, 5.0, 200.0])
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert check.main([str(tmp_path / "file.json"), "--limit", "100"]) == 1
+    said = capsys.readouterr()
+    assert said.out == "not proved: it takes more than 100 seconds\n"
+    assert said.err == "\r5 of at most 100 seconds\r"
+
+
 def test_the_program(tmp_path: Path) -> None:
     """It says what it proved, what it did not and why, and when the time is up, in one line each."""
     file = tmp_path / "file.json"
@@ -483,7 +497,7 @@ def test_the_program(tmp_path: Path) -> None:
     ledger = gaussian(1.0, 0.01), 1000
     assert run(certificate("1.82824", "1e-5", ledger)) == (
         0,
-        "proved: delta(1.82824) is at most the delta that it claims\n",
+        "proved: delta(1.82824) is at most 1e-5\n",
     )
     code, said = run(certificate("1.8282", "1e-5", ledger))
     assert code == 1

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import effort
 import hockeystick as hs
 
 flint = pytest.importorskip("flint", reason="pip install python-flint")
@@ -87,7 +88,7 @@ def proved_claims(check: ModuleType, seed: str, count: int, *, full: bool) -> tu
     proved = []
     for claim in claims:
         try:
-            check.read(json.dumps(claim)).prove()
+            check.Claim(json.dumps(claim)).prove()
         except check.NotProved:
             continue
         proved.append(claim)
@@ -98,7 +99,8 @@ def proved_claims(check: ModuleType, seed: str, count: int, *, full: bool) -> tu
 @pytest.mark.parametrize("full", [False, True], ids=["one step", "many steps"])
 def test_no_false_claim_is_proved(full: bool) -> None:
     """Neither just below what is certified, nor for less noise or more steps, nor at least just above."""
-    tried, proved = proved_claims(program(), f"{MONTH} {full}", 20 if full else 40, full=full)
+    count = effort.at_night(300, by_day=20) if full else effort.at_night(9000, by_day=40)
+    tried, proved = proved_claims(program(), f"{MONTH} {full}", count, full=full)
     assert tried > 10
     assert not proved
 
@@ -180,6 +182,7 @@ def words_about_damaged_files(check: ModuleType, file: Path, capsys: Any, seed: 
 
 def test_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They get one line, and most are no certificate."""
-    codes = words_about_damaged_files(program(), tmp_path / "file.json", capsys, MONTH, 300)
-    assert codes[2] > 150
-    assert codes[0] < 10
+    count = effort.at_night(10_000, by_day=300)
+    codes = words_about_damaged_files(program(), tmp_path / "file.json", capsys, MONTH, count)
+    assert codes[2] > count / 2
+    assert codes[0] < count / 30

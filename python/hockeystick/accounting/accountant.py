@@ -342,7 +342,9 @@ class Accountant(Steps):
         """
         return self._composition().explanation(_question(epsilon, delta))
 
-    def certificate(self, *, epsilon: float | None = None, delta: float | None = None, lower: bool = False) -> str:
+    def certificate(
+        self, *, epsilon: float | None = None, delta: float | None = None, lower: bool = False, slack: float = 0.0
+    ) -> str:
         """Return a certificate: a claim in JSON that a program proves which shares no code with this library.
 
         Parameters
@@ -353,6 +355,10 @@ class Accountant(Steps):
             Claim that at the upper end of `epsilon_bracket` delta is at most this. Exactly one of the two must be given.
         lower : bool
             Claim that delta is at least as large as that at the lower end.
+        slack : float
+            Share of delta in [0, 1] by which the claim is weaker than the bracket, so that a proof has room: epsilon is that of a delta that is
+            ``1 + slack`` times smaller, or delta is so much larger; for `lower` the other way. Steps of DP-SGD need none, a few steps or
+            discrete noise up to 1e-3.
 
         Returns
         -------
@@ -377,7 +383,7 @@ class Accountant(Steps):
         'at most'
         """
         lower = boolean_scalar("lower", lower)
-        return certified(self._composition(), _question(epsilon, delta), lower=lower)
+        return certified(self._composition(), _question(epsilon, delta), lower=lower, slack=slack)
 
     @property
     def premises(self) -> Premises:

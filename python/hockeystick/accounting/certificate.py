@@ -50,8 +50,9 @@ DOMAINS = {
 }
 
 
-def certified(composed: Composition, question: Question, *, lower: bool) -> str:
-    """Return the certificate of an end of the bracket that answers a question."""
+def certified(composed: Composition, question: Question, *, lower: bool, slack: float = 0.0) -> str:
+    """Return the certificate of an end of the bracket that answers a question, with so large a share of delta to spare."""
+    spare = 1.0 + scalar("slack", slack, *interval("[0, 1]"))
     ledger = [_entry(step, count, composed.adjacency) for step, count in composed.ledger.items()]
     if not 1 <= len(ledger) <= LONGEST:
         msg = f"a certificate needs 1 to {LONGEST} different mechanisms that are composed, not {len(ledger)}"
@@ -60,8 +61,13 @@ def certified(composed: Composition, question: Question, *, lower: bool) -> str:
     if lower and bound is not None:
         msg = f"lower must be False: the rule for {shown(bound)} bounds what it leaks from above alone"
         raise ValueError(msg)
-    bracket = composed.bracket(question)
+    at = question
+    if question.for_epsilon:
+        at = question._replace(value=min(question.value * spare, 1.0) if lower else question.value / spare)
+    bracket = composed.bracket(at)
     end = bracket.lower if lower else bracket.upper
+    if not question.for_epsilon:
+        end = end / spare if lower else min(end * spare, 1.0)
     asked, given = ("epsilon", "delta") if question.for_epsilon else ("delta", "epsilon")
     if lower and end == 0.0:
         msg = (

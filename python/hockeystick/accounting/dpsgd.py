@@ -36,6 +36,7 @@ def dpsgd_certificate(
     epsilon: float | None = None,
     delta: float | None = None,
     lower: bool = False,
+    slack: float = 0.0,
     adjacency: Adjacency = "add_or_remove",
 ) -> str:
     """Return a certificate of DP-SGD: a claim in JSON that a program proves which shares no code with this library.
@@ -52,6 +53,8 @@ def dpsgd_certificate(
         Exactly one of the two, of which `Accountant.certificate` claims the other.
     lower : bool
         Claim the lower end.
+    slack : float
+        Share of delta, in [0, 1], that the claim has to spare.
     adjacency : {"add_or_remove", "replace"}
         Which data sets are adjacent.
 
@@ -78,7 +81,7 @@ def dpsgd_certificate(
     step, count = PoissonSampled(noise, sampling_rate), count_scalar("steps", steps)
     setting_warnings.warn(*setting_warnings.dpsgd(sampling_rate, step.sampling_rate, count, noise.noise_multiplier))
     training = Accountant(adjacency).compose(step, count)
-    return training.certificate(epsilon=epsilon, delta=delta, lower=lower)
+    return training.certificate(epsilon=epsilon, delta=delta, lower=lower, slack=slack)
 
 
 def dpsgd_delta(

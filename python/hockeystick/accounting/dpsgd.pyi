@@ -22,6 +22,7 @@ def dpsgd_certificate(
     epsilon: float | None = None,
     delta: float | None = None,
     lower: bool = False,
+    slack: float = 0.0,
     adjacency: Adjacency = "add_or_remove",
 ) -> str: ...
 @overload
