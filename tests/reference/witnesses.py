@@ -34,6 +34,16 @@ def witness(mechanism, adjacency):
     del mechanism, adjacency
 
 
+def witnesses(mechanism, adjacency):
+    """Return the laws of several pairs of data sets, or of the one witness; none where no lower end is claimed."""
+    if not isinstance(mechanism, hs.ExponentialMechanism):
+        laws = witness(mechanism, adjacency)
+        return [] if laws is None else [laws]
+    width = mechanism.epsilon
+    gaps = np.linspace(0.5 * width, -25.0, 400)  # of two candidates, in units of their weights' logarithms
+    return [tuple(exponential(np.array([gap - moved, 0.0])) for moved in (0.0, width)) for gap in gaps]
+
+
 def of_noise(law):
     """Return the laws of a sum with noise, whose law at a shift this is."""
     return Laws(law(0.0), law(1.0), law(-1.0))
