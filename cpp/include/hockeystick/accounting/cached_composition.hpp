@@ -125,14 +125,22 @@ class CachedComposition {
         if (steps_.size() != 1 || !(steps_[0].pair->loss_range() > 0.0)) return nullptr;
         const double count = steps_[0].count;
         if (count > BoundedRangeSteps::max_steps) return nullptr;
-        return &worst_steps(0, count, max(std::exp2(std::ceil(std::log2(count))), 16.0));
+        return &worst_steps(0, count);
     }
 
     // The steps for an upper end, those of bounded range in blocks: a block's pair has the worst
     // interval of losses at each of its steps (docs/core/loss.md, "Mechanisms of bounded range").
     const Steps& blocks() {
-        if (blocks_.empty())
-            for (std::size_t j = 0; j < steps_.size(); ++j) add_blocks(j);
+        if (!blocks_.empty()) return blocks_;
+        Steps all;
+        std::size_t ranges = 0;
+        for (std::size_t j = 0; j < steps_.size(); ++j) {
+            const double range = steps_[j].pair->loss_range();
+            const bool fits = range > 0.0 && 2.0 * range <= largest_loss && steps_[j].count > 1.0;
+            if (fits && ++ranges <= max_ranges) add_blocks(j, all);
+            else all.push_back(steps_[j]);
+        }
+        blocks_ = std::move(all);
         return blocks_;
     }
 
@@ -149,6 +157,7 @@ class CachedComposition {
     double work() const { return work_ + (contours_ ? contours_->work() : 0.0); }
 
   private:
+    static constexpr std::size_t max_ranges = 32;   // in blocks, which take up to 30 ms each
     static constexpr double largest_loss = 590.0;  // of a block; a profile's points go to 600
     struct RangeSteps {
         std::optional<BoundedRangeSteps> worst;
@@ -161,8 +170,10 @@ class CachedComposition {
         if (!known) known = step_bounds(steps_, direction);
         return *known;
     }
+
     // Equal steps of bounded range, as those of steps_[j]; what was computed of fewer is used.
-    BoundedRangeSteps& worst_steps(std::size_t j, double count, double most) {
+    BoundedRangeSteps& worst_steps(std::size_t j, double count) {
+        const double most = max(std::exp2(std::ceil(std::log2(count))), 16.0);
         RangeSteps& known = range_steps_[j];
         if (!known.worst || known.most != most || known.worst->count() > count)
             known.worst.emplace(steps_[j].pair->loss_range(), most), known.most = most;
@@ -175,18 +186,16 @@ class CachedComposition {
         return release::privacy_profile({points.epsilons, points.deltas, points.deltas}, End::upper)[0].pair;
     }
 
-    void add_blocks(std::size_t j) {
+    void add_blocks(std::size_t j, Steps& all) {
         const CountedPair& step = steps_[j];
-        const double range = step.pair->loss_range();
-        if (!(range > 0.0 && step.count > 1.0 && 2.0 * range <= largest_loss)) return blocks_.push_back(step);
-        const double size = min(BoundedRangeSteps::max_steps, std::floor(largest_loss / range));
+        const double size = min(BoundedRangeSteps::max_steps, std::floor(largest_loss / step.pair->loss_range()));
         const double whole = std::floor(step.count / size), rest = step.count - whole * size;
         if (whole > 0.0) {
             PairPointer& block = range_steps_[j].block;
-            if (!block) block = block_pair(worst_steps(j, size, size));
-            blocks_.push_back({block, whole});
+            if (!block) block = block_pair(worst_steps(j, size));
+            all.push_back({block, whole});
         }
-        if (rest > 0.0) blocks_.push_back({rest == 1.0 ? step.pair : block_pair(worst_steps(j, rest, size)), 1.0});
+        if (rest > 0.0) all.push_back({rest == 1.0 ? step.pair : block_pair(worst_steps(j, rest)), 1.0});
     }
 
     void forget_contours() {
@@ -200,7 +209,7 @@ class CachedComposition {
     contour::ContourCache* cache_;
     std::optional<AllStepBounds> bounds_[2];  // remove, add
     std::optional<DirectedContours> contours_;
-    Steps blocks_;                            // empty before they are asked for
+    Steps blocks_;                                   // empty before they are asked for
     std::map<std::size_t, RangeSteps> range_steps_;  // of steps of bounded range
     double work_ = 0.0;
 };
