@@ -157,7 +157,7 @@ class CachedComposition {
     double work() const { return work_ + (contours_ ? contours_->work() : 0.0); }
 
   private:
-    static constexpr std::size_t max_ranges = 32;   // in blocks, which take up to 30 ms each
+    static constexpr std::size_t max_ranges = 32;  // in blocks, which take up to 30 ms each
     static constexpr double largest_loss = 590.0;  // of a block; a profile's points go to 600
     struct RangeSteps {
         std::optional<BoundedRangeSteps> worst;

@@ -89,13 +89,13 @@ class BoundedRangeSteps {
     }
 
   private:
-    static constexpr std::size_t cells = 24;       // of an interval of losses
-    static constexpr double deviations = 13.5;     // of the total loss: a delta of 1e-40
-    static constexpr double least_delta = 1e-38;   // below, one chord reaches to the largest loss
-    static constexpr double step_error = 1e-13;    // more than a step's few dozen roundings
-    static constexpr double node_error = 1e-12;    // more than a node's rounding moves delta by
-    static constexpr double chord_error = 1e-11;   // of the place between two nodes
-    static constexpr double slack = 1e-3;          // of the cells that are looked at, and of their excess
+    static constexpr std::size_t cells = 24;      // of an interval of losses
+    static constexpr double deviations = 13.5;    // of the total loss: a delta of 1e-40
+    static constexpr double least_delta = 1e-38;  // below, one chord reaches to the largest loss
+    static constexpr double step_error = 1e-13;   // more than a step's few dozen roundings
+    static constexpr double node_error = 1e-12;   // more than a node's rounding moves delta by
+    static constexpr double chord_error = 1e-11;  // of the place between two nodes
+    static constexpr double slack = 1e-3;         // of the cells that are looked at, and of their excess
 
     // The chord's epsilon between nodes i and i + 1, where delta lies between the values.
     double between(std::size_t i, double delta) const {
