@@ -79,7 +79,10 @@ void bind_continuous(door::Module& m) {
     m.def(
         "laplace_of_shift", [](double x) -> Held { return steps::held(mechanism::Laplace::of_shift(x)); },
         py::arg("shift"));
-    m.def("bounded_range", [](double range) { return steps::held(mechanism::bounded_range(range)); }, py::arg("range"));
+    m.def(
+        "bounded_range",
+        [](double range, bool upper) { return steps::held(mechanism::bounded_range(range, steps::end_of(upper))); },
+        py::arg("range"), py::arg("upper") = true);
     m.def("gaussian_mixture", of_weighted_shifts<mechanism::GaussianMixture>, py::arg("shifts"), py::arg("weights"));
     m.def("labelled_gaussian", of_weighted_shifts<mechanism::LabelledGaussian>, py::arg("shifts"), py::arg("weights"));
 }

@@ -113,11 +113,10 @@ Mechanism randomized_response(double noise_probability, double num_buckets) {
             }};
 }
 
-// The lower end is that of a choice between two candidates, each score moved by the sensitivity.
 Mechanism exponential(double epsilon) {
     require_range(epsilon);
-    return guarantee("exponential", hs::mechanism::bounded_range(epsilon),
-                     hs::mechanism::approximate_dp(0.5 * epsilon, 0.0));
+    return guarantee("exponential", hs::mechanism::bounded_range(epsilon, End::upper),
+                     hs::mechanism::bounded_range(epsilon, End::lower));
 }
 
 Mechanism permute_and_flip(double epsilon) {

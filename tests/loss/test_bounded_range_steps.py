@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.stats
 
 import hockeystick as hs
-from enumeration import loss_delta
+from enumeration import exponential, loss_delta
 
 PARTS = 10  # of an interval of losses: an adversary's intervals start on this lattice
 
@@ -108,3 +109,102 @@ def test_counts_share_a_grid():
         one.compose(hs.ExponentialMechanism(0.5), n)
         again.append(one.epsilon(1e-5))
     assert again == alone
+
+
+def shifted(values, places, h, by):
+    """Return the divergences as many places further; beyond those known only what no steps leak."""
+    none = np.maximum(-np.expm1((places + by) * h), 0.0)
+    inside = (places + by >= places[0]) & (places + by <= places[-1])
+    return np.where(inside, np.maximum(np.roll(values, -by), none), none)
+
+
+def best_on_lattice(steps, h, span):
+    """Return (epsilons, delta) of the best adversary whose intervals start on a lattice.
+
+    Steps are ("range", parts of h) or ("pure", parts of h), in the order of release.
+    """
+    places = np.arange(-span, span + 1)
+    values = np.maximum(-np.expm1(places * h), 0.0)
+    for kind, parts in reversed(steps):
+        if kind == "pure":
+            high = 1 / (1 + math.exp(-parts * h))
+            values = high * shifted(values, places, h, -parts) + (1 - high) * shifted(values, places, h, parts)
+            continue
+        best = values
+        for top in range(1, parts):
+            high = math.expm1((top - parts) * h) / math.expm1(-parts * h)
+            one = high * shifted(values, places, h, -top) + (1 - high) * shifted(values, places, h, parts - top)
+            best = np.maximum(best, one)
+        values = best
+    return places[span:] * h, values[span:]
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("width", "counts"),
+    [
+        (0.02, {("range", 8): 400}),
+        (0.1, {("range", 8): 257, ("pure", 3): 1}),
+        (0.4, {("range", 8): 30, ("pure", 12): 4, ("range", 5): 9}),
+        (3.0, {("range", 8): 40, ("pure", 2): 3}),
+        (30.0, {("range", 6): 12, ("pure", 1): 1}),
+    ],
+    ids=str,
+)
+def test_blocks_beside_other_steps(width, counts):
+    """The best adversary against steps in any order stays below blocks that are composed, and is close."""
+    h = width / next(iter(counts))[1]
+    ledger, steps = hs.Accountant("replace"), []
+    for (kind, parts), count in counts.items():
+        ledger.compose(
+            hs.ExponentialMechanism(parts * h) if kind == "range" else hs.ApproximateDP(parts * h, 0.0), count
+        )
+        steps += [(kind, parts)] * count
+    np.random.default_rng(7).shuffle(steps)
+    steps = [(str(kind), int(parts)) for kind, parts in steps]
+    scale = math.sqrt(sum((parts * h) ** 2 for _, parts in steps)) / 2
+    span = int(min(sum(parts for _, parts in steps), (scale**2 / 2 + 9 * scale) / h)) + 1
+    epsilons, deltas = best_on_lattice(steps, h, span)
+    for share in (0.1, 1.0, 2.5):
+        i = min(np.searchsorted(epsilons, scale**2 / 2 + (share - 1) * scale), int(0.8 * span))
+        upper = ledger.delta(epsilons[i])
+        assert deltas[i] * (1 - 1e-10) <= upper
+        assert ledger.epsilon(deltas[i] * (1 + 1e-10)) >= epsilons[i] * (1 - 1e-10)
+        assert upper <= deltas[i] * 1.2
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("width", "count", "delta", "share"),
+    [
+        (1.0, 10, 1e-6, 0.9995),
+        (1.0, 100, 1e-6, 0.9995),
+        (0.1, 50, 1e-6, 0.9995),
+        (0.5, 1, 1e-6, 0.9999),
+        (6.0, 7, 1e-3, 0.998),
+    ],
+)
+def test_lower_end_is_that_of_one_interval(width, count, delta, share):
+    """The lower end is no more than what the best constant interval attains, by sums over binomial laws, and nearly that."""
+    k, ends = np.arange(count + 1)[:, None], np.linspace(0.3 * width, width * (1 - 1e-4), 4000)
+    laws = scipy.stats.binom.pmf(k, count, np.expm1(ends - width) / math.expm1(-width))
+    losses = k * ends - (count - k) * (width - ends)
+
+    def best(eps):
+        return float(np.max(np.sum(laws * np.maximum(-np.expm1(np.minimum(eps - losses, 0.0)), 0.0), axis=0)))
+
+    ledger = bound(width, count)
+    lower = ledger.epsilon_bracket(delta).lower
+    assert best(lower * (1 - 1e-6)) >= delta * (1 - 1e-3)  # 1e-3: of a grid of 4000 intervals
+    assert best(lower / share) <= delta
+    assert ledger.delta_bracket(lower).lower <= best(lower) * (1 + 1e-3)
+
+
+def test_exponential_mechanisms_attain_every_interval():
+    """Two candidates have the losses t and t - epsilon with the probabilities of the pair, whatever their gap is."""
+    for width in (0.3, 4.0):
+        for gap in (-5.0, -0.4, 0.0, 1.7):
+            p, q = (exponential(0.5 * width * np.array([gap + moved, -moved])) for moved in (0.0, -1.0))
+            t, other = np.log(p / q)
+            assert t - other == pytest.approx(width, rel=1e-12)
+            assert p[0] == pytest.approx(math.expm1(t - width) / math.expm1(-width), rel=1e-11)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import binom, laplace, skellam
+from scipy.stats import binom, laplace, norm, skellam
 
 import hockeystick as hs
 from enumeration import exponential, hockey_stick, permute_and_flip
@@ -32,6 +32,16 @@ class Laws(NamedTuple):
 def witness(mechanism, adjacency):
     """Return the laws of two adjacent data sets, or None where no lower end is claimed."""
     del mechanism, adjacency
+
+
+def witnesses(mechanism, adjacency):
+    """Return the laws of several pairs of data sets, or of the one witness; none where no lower end is claimed."""
+    if not isinstance(mechanism, hs.ExponentialMechanism):
+        laws = witness(mechanism, adjacency)
+        return [] if laws is None else [laws]
+    width = mechanism.epsilon
+    gaps = np.linspace(0.5 * width, -25.0, 400)  # of two candidates, in units of their weights' logarithms
+    return [tuple(exponential(np.array([gap - moved, 0.0])) for moved in (0.0, width)) for gap in gaps]
 
 
 def of_noise(law):
@@ -201,6 +211,31 @@ def _(mechanism, adjacency):
     x = 1.0 / mechanism.noise_multiplier
     wins = ndtr(x / math.sqrt(2)) if hasattr(mechanism, "num_candidates") else 1 - 0.5 * math.exp(-x) * (1 + x / 2)
     return np.array([wins, 1 - wins]), np.array([1 - wins, wins])
+
+
+@witness.register(selection.AboveThreshold)
+@witness.register(selection.GaussianAboveThreshold)
+def _(mechanism, adjacency):
+    """One query that is half a sensitivity above the threshold, or below it."""
+    del adjacency
+    law = norm if isinstance(mechanism, selection.GaussianAboveThreshold) else laplace
+    noises = mechanism.threshold_noise_multiplier, mechanism.query_noise_multiplier
+    z, width = np.linspace(-40.0 * noises[0], 40.0 * noises[0], 400_001, retstep=True)
+    above = float(np.sum(law.pdf(z, scale=noises[0]) * law.sf(z - 0.5, scale=noises[1])) * width)
+    return np.array([above, 1 - above]), np.array([1 - above, above])
+
+
+@witness.register(selection.OptimalPartitions)
+@witness.register(selection.ThresholdedPartitions)
+def _(mechanism, adjacency):
+    """Show groups that one user alone is in as defined, and none where that user is missing."""
+    del adjacency
+    optimal = isinstance(mechanism, selection.OptimalPartitions)
+    law = norm if not optimal and isinstance(mechanism.mechanism, hs.Gaussian) else laplace
+    noise = 1.0 if optimal else mechanism.mechanism.noise_multiplier
+    alone = mechanism.delta if optimal else law.sf(mechanism.threshold, loc=1.0, scale=noise)
+    shown = 1 - (1 - alone) ** mechanism.partitions
+    return np.array([shown, 1 - shown]), np.array([0.0, 1.0])
 
 
 @witness.register

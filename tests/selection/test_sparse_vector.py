@@ -133,3 +133,35 @@ def test_queries_need_noise():
     p, q = laws([0.0, 1.0], 1.0, 1e-9, 1), laws([1.0, 0.0], 1.0, 1e-9, 1)
     assert p[1] > 0.1  # below, above
     assert q[1] < 1e-8
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("noises", [(1.0, 1.0), (1.0, 1.00001), (3.0, 3.1), (20.0, 0.3), (0.02, 5.0)])
+def test_lower_end_is_that_of_one_query(noises, gaussian):
+    """In 20 digits: one query on either side of the threshold is told apart by as much as the lower end says, or just more."""
+    step = GaussianAboveThreshold(*noises, 5) if gaussian else AboveThreshold(*noises)
+    found = hs.Accountant("replace").compose(step).delta_bracket(0.0).lower
+    with mp.workdps(20):
+        a, b = map(mp.mpf, noises)
+        if gaussian:
+            truth = mp.erf(mp.mpf(0.5) / mp.sqrt(2 * (a**2 + b**2)))
+        else:
+            within = lambda y: mp.exp(-abs(y) / b) / (2 * b)
+            above = lambda x: mp.exp(-x / a) / 2 if x > 0 else 1 - mp.exp(x / a) / 2
+            edges = [
+                -mp.inf,
+                -30 * (a + b) - 1,
+                -30 * b - 1,
+                -30 * a - 0.6,
+                -b - 0.7,
+                -a - 0.8,
+                -mp.mpf(0.5),
+                0,
+                a,
+                b + 0.1,
+                30 * (a + b) + 1,
+                mp.inf,
+            ]
+            truth = 2 * mp.quad(lambda y: within(y) * above(-(y + mp.mpf(0.5))), sorted(edges)) - 1
+        assert found <= truth
+        assert found >= truth * (1 - mp.mpf("1e-4")) - mp.mpf("1e-14")

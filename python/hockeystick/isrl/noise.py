@@ -219,17 +219,25 @@ def noisy_mb_sgd_sigma(
 
     shape = {"num_records": num_records, "batch_size": batch_size, "rounds": rounds}
 
-    def silo(noise_std: float) -> Accountant:
-        return noisy_mb_sgd_accountant(noise_std=noise_std, lipschitz=lipschitz, **shape, replacement=replacement)
+    @functools.cache
+    def silo(noise_std: float, copies: bool) -> Accountant:
+        return noisy_mb_sgd_accountant(noise_std=noise_std, lipschitz=lipschitz, **shape, replacement=copies)
+
+    def search(feasible: float, step: float, *, copies: bool) -> float:
+        # Down by steps, since far below the answer an evaluation is slow.
+        while feasible > LEAST_SHARE * full and silo(feasible / step, copies).epsilon(delta) <= epsilon:
+            feasible /= step
+        bracket = (feasible / step, feasible)
+        return float(calibrate(lambda x: silo(x, copies), epsilon=epsilon, delta=delta, bracket=bracket))
 
     # Sampling only helps: a batch of everything, or of one record K times, needs the most noise. The rest is for the engine's error.
-    # From there down by halves, since far below the answer an evaluation is slow.
     weight = 1 if replacement else batch_size
     full = 1.05 * one_pass_sigma(lipschitz=lipschitz, batch_size=weight, epsilon=epsilon, delta=delta) * rounds**0.5
-    feasible = full
-    while feasible > LEAST_SHARE * full and silo(feasible / 2.0).epsilon(delta) <= epsilon:
-        feasible /= 2.0
-    return float(calibrate(silo, epsilon=epsilon, delta=delta, bracket=(feasible / 2.0, feasible)))
+    if replacement and batch_size < num_records:  # copies need little more noise than batches without them
+        near = 1.25 * search(full, 2.0, copies=False)
+        if near < full and silo(near, True).epsilon(delta) <= epsilon:
+            return search(near, 1.25, copies=True)
+    return search(full, 2.0, copies=replacement)
 
 
 MARGIN = 1e-9  # more noise than the closed form, to cover its rounding

@@ -359,8 +359,8 @@ class ProfiledMechanism(Mechanism):
         known: PrivacyProfile = self._known(adjacency, upper=True)
         return known
 
-    def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile | None:
-        """Compute a profile that is nowhere below delta, or nowhere above it; None if no such lower one is known.
+    def _profile(self, adjacency: Adjacency, *, upper: bool) -> Mechanism | None:
+        """Compute a profile that is nowhere below delta, or what some data sets attain; None if no such is known.
 
         A mechanism defines this, or `_upper_profile` and `_lower_profile` if they do not depend on the adjacency.
         """
@@ -370,7 +370,7 @@ class ProfiledMechanism(Mechanism):
     def _upper_profile(self) -> PrivacyProfile:
         raise NotImplementedError
 
-    def _lower_profile(self) -> PrivacyProfile | None:
+    def _lower_profile(self) -> Mechanism | None:
         return None
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:

@@ -25,9 +25,10 @@ class ExponentialMechanism(Mechanism):
     -----
     Dong, Durfee and Rogers 2020: losses lie in some interval of length epsilon, and two outcomes at its ends dominate. The pair
     here dominates whichever interval it is (loss/bounded_range.hpp has the proof); one step attains it at every eps:
-    delta(0) is tanh(epsilon/4), half of what epsilon-DP alone allows. Many steps leak less than compositions of the pair. Up to 2048
-    equal ones alone have the worst interval at each step, chosen adaptively; others the best Renyi divergence, which is largest for
-    one interval at each order (epsilon^2/8-zCDP: Cesar and Rogers 2021). The lower end is that of choices between two candidates whose losses are epsilon/2 and -epsilon/2.
+    delta(0) is tanh(epsilon/4), half of what epsilon-DP alone allows. Many steps leak less than compositions of the pair:
+    they have the worst interval at each step, chosen adaptively, in blocks of 256 and beside other steps, or the best Renyi divergence,
+    which is largest for one interval at each order (epsilon^2/8-zCDP: Cesar and Rogers 2021). The lower end is that of choices between two candidates, with the
+    interval of losses that a search finds worst; on samples that from -epsilon/2 to epsilon/2.
 
     Examples
     --------
@@ -50,9 +51,7 @@ class ExponentialMechanism(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         del adjacency  # the sensitivity is taken to be for the one in use
-        if upper:
-            return [(core.bounded_range(self.epsilon), 1.0)]
-        return [(core.approximate_dp(0.5 * self.epsilon, 0.0), 1.0)]  # two candidates that change places
+        return [(core.bounded_range(self.epsilon, upper), 1.0)]
 
 
 @dataclass(frozen=True)

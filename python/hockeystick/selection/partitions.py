@@ -13,6 +13,7 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM_UP
 from hockeystick.kernels import laplace_theta, q
 from hockeystick.mechanisms.base import Adjacency, CountedPair
+from hockeystick.mechanisms.discrete import Discrete
 from hockeystick.mechanisms.noise import Gaussian, Laplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.selection.curves import GAUSSIAN_NOISE, end_of, gaussian_curve, profile_until
@@ -64,6 +65,11 @@ class _Partitions(ProfiledMechanism):
     def _keep_probability(self, users: int) -> float:
         raise NotImplementedError
 
+    def _lower_profile(self) -> Discrete:
+        """Return the pair of a group that nobody else is in; on samples too, since no other user is drawn for it."""
+        alone = self._keep_probability(1) * (1.0 - 1e-9)  # a tail's relative error is less
+        return Discrete([alone, 1.0 - alone], [0.0, 1.0])
+
 
 @dataclass(frozen=True)
 class OptimalPartitions(_Partitions):
@@ -90,7 +96,7 @@ class OptimalPartitions(_Partitions):
     :math:`(1 - \gamma) + (\gamma - e^{-\epsilon}) d_{n-1} + e^{-\epsilon}\delta`, which falls with n. A user who is added gives :math:`(d_{n-1} - \gamma d_n)_+`,
     which is :math:`1 - \gamma + \gamma\delta + (\gamma e^\epsilon - 1) \pi_{n-1}` up to m and :math:`(e^\epsilon - \gamma) d_n + \delta` beyond. So
     both are largest at n = m or m + 1; at x >= epsilon delta is what is left. Both are exact up to epsilon. The
-    lower end is 0.
+    lower end is that of groups with no other user.
 
     Examples
     --------
@@ -184,7 +190,7 @@ class ThresholdedPartitions(_Partitions):
     Wilson et al. 2020 (arXiv:1909.01917), Section 5.1; Korolova, Kenthapadi, Mishra and Ntoulas 2009. Between a group of one user and one of none, which is never shown,
     delta is the probability :math:`\pi_1` that one user's group is shown, at all epsilons. Between n and n + 1 users, n >= 1, what is released comes from the noisy
     count, so that delta is at most that of the noise. It is one or the other: the curve is the larger of both, and not their sum. This
-    holds too if the noisy counts of groups that are shown are released. The lower end is 0.
+    holds too if the noisy counts of groups that are shown are released. The lower end is that of groups with no other user.
 
     Examples
     --------

@@ -26,8 +26,9 @@ from typing import ClassVar
 import numpy as np
 
 from hockeystick._checks import POSITIVE, Array, boolean_scalar, count_scalar
-from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM_UP
+from hockeystick._numeric.rounding import HANDFUL, SHORT_SUM_UP, UNIT
 from hockeystick.kernels import laplace_theta
+from hockeystick.mechanisms.discrete import Discrete
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
 
@@ -57,7 +58,8 @@ class AboveThreshold(OneDirection):
     .. math:: \delta(\epsilon) \le \sum_o (P(o) - e^{\epsilon - \epsilon_2} R(o))_+ \le \delta_L(\epsilon - \epsilon_2),
 
     with :math:`\delta_L` that of Laplace noise at distance :math:`\epsilon_1`, since P and R differ by the threshold's noise alone. The smaller of this and
-    the curve of all pure mechanisms is taken. The lower end is 0.
+    the curve of all pure mechanisms is taken. The lower end is what a single query attains that is half a sensitivity
+    below the threshold on one data set and half one above it on the other.
 
     Noise of queries that does not grow with `hits` is not private (Lyu and others, Algorithms 4 and 6), nor are queries without noise
     (Algorithm 5), nor an answer that is released with the noise that was compared (Algorithm 3): release it with fresh noise, as a step of its own.
@@ -108,6 +110,14 @@ class AboveThreshold(OneDirection):
         last = min(whole * (1.0 + HANDFUL), LARGEST_EPSILON)
         return profile_until(bound, last, second, abs(second - first))
 
+    def _lower_profile(self) -> Discrete:
+        small, large = sorted((self.threshold_noise_multiplier, self.query_noise_multiplier))
+        ratio, half = small / large, 0.5 / large
+        if ratio > 1.0 - 1e-4:  # the formula below would cancel; more noise tells less
+            return _one_answer(-math.expm1(-half) - 0.5 * half * math.exp(-half))
+        told = -math.expm1(-half) + ratio**2 * math.expm1(-0.5 / small)
+        return _one_answer(told / ((1.0 - ratio) * (1.0 + ratio)))
+
 
 @dataclass(frozen=True)
 class GaussianAboveThreshold(OneDirection):
@@ -136,7 +146,7 @@ class GaussianAboveThreshold(OneDirection):
 
     the second by replacing H in P instead. Releasing all noisy answers would say no less, so the curve of Gaussian noise at distance
     :math:`\sqrt{k}`/query_noise_multiplier is a bound as well. The best of all, over a, is taken. For more answers "above", compose it so many times. The curve is followed
-    down to a delta of 1e-30, below which epsilon is infinite. The lower end is 0.
+    down to a delta of 1e-30, below which epsilon is infinite. The lower end is that of one query, as of `AboveThreshold`.
 
     Examples
     --------
@@ -168,6 +178,16 @@ class GaussianAboveThreshold(OneDirection):
             return np.minimum(gaussian_curve(eps, everything), _split(eps, first, second, self.num_queries))
 
         return profile_until(bound, end_of(bound))
+
+    def _lower_profile(self) -> Discrete:
+        noise = math.hypot(self.threshold_noise_multiplier, self.query_noise_multiplier)
+        return _one_answer(math.erf(0.5 / noise / math.sqrt(2.0)))
+
+
+def _one_answer(told: float) -> Discrete:
+    """Return the pair of an answer that is likelier by `told`, a little less for rounding, than the other one, and less likely on the other data set."""
+    likelier = 0.5 + 0.5 * max(told * (1.0 - 1e-9) - 8.0 * UNIT, 0.0)
+    return Discrete([likelier, 1.0 - likelier], [1.0 - likelier, likelier])
 
 
 def _rest(eps: Array, taken: float | Array) -> Array:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <hockeystick/contour/contour.hpp>
 #include <hockeystick/contour/contour_cache.hpp>
 #include <hockeystick/loss/bounded_range_steps.hpp>
+#include <hockeystick/release/privacy_profile.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
@@ -102,6 +104,7 @@ class CachedComposition {
         if (!std::equal(steps.begin(), steps.end(), steps_.begin(), steps_.end(), same_pair)) return false;
         if (std::equal(steps.begin(), steps.end(), steps_.begin(), same_count)) return true;
         for (std::size_t j = 0; j < steps.size(); ++j) steps_[j].count = steps[j].count;
+        blocks_.clear();
         if (contours_ && !contours_->recount(steps_)) forget_contours();
         return true;
     }
@@ -121,12 +124,24 @@ class CachedComposition {
     const BoundedRangeSteps* range_steps() {
         if (steps_.size() != 1 || !(steps_[0].pair->loss_range() > 0.0)) return nullptr;
         const double count = steps_[0].count;
-        if (count > BoundedRangeSteps::most_steps) return nullptr;
-        const double most = max(std::exp2(std::ceil(std::log2(count))), 16.0);
-        if (!range_steps_ || range_most_ != most || range_steps_->count() > count)
-            range_steps_.emplace(steps_[0].pair->loss_range(), most), range_most_ = most;
-        range_steps_->advance_to(count);
-        return &*range_steps_;
+        if (count > BoundedRangeSteps::max_steps) return nullptr;
+        return &worst_steps(0, count);
+    }
+
+    // The steps for an upper end, those of bounded range in blocks: a block's pair has the worst
+    // interval of losses at each of its steps (docs/core/loss.md, "Mechanisms of bounded range").
+    const Steps& blocks() {
+        if (!blocks_.empty()) return blocks_;
+        Steps all;
+        std::size_t ranges = 0;
+        for (std::size_t j = 0; j < steps_.size(); ++j) {
+            const double range = steps_[j].pair->loss_range();
+            const bool fits = range > 0.0 && 2.0 * range <= largest_loss && steps_[j].count > 1.0;
+            if (fits && ++ranges <= max_ranges) add_blocks(j, all);
+            else all.push_back(steps_[j]);
+        }
+        blocks_ = std::move(all);
+        return blocks_;
     }
 
     bool has_contour() const { return has_contour_; }
@@ -142,11 +157,47 @@ class CachedComposition {
     double work() const { return work_ + (contours_ ? contours_->work() : 0.0); }
 
   private:
+    static constexpr std::size_t max_ranges = 32;  // in blocks, which take up to 30 ms each
+    static constexpr double largest_loss = 590.0;  // of a block; a profile's points go to 600
+    struct RangeSteps {
+        std::optional<BoundedRangeSteps> worst;
+        double most = 0.0;  // for which `worst` has room
+        PairPointer block;  // of as many as a block may have
+    };
+
     const AllStepBounds& bounds(Direction direction) {
         std::optional<AllStepBounds>& known = bounds_[direction == Direction::remove ? 0 : 1];
         if (!known) known = step_bounds(steps_, direction);
         return *known;
     }
+
+    // Equal steps of bounded range, as those of steps_[j]; what was computed of fewer is used.
+    BoundedRangeSteps& worst_steps(std::size_t j, double count) {
+        const double most = max(std::exp2(std::ceil(std::log2(count))), 16.0);
+        RangeSteps& known = range_steps_[j];
+        if (!known.worst || known.most != most || known.worst->count() > count)
+            known.worst.emplace(steps_[j].pair->loss_range(), most), known.most = most;
+        known.worst->advance_to(count);
+        return *known.worst;
+    }
+
+    static PairPointer block_pair(const BoundedRangeSteps& steps) {
+        const BoundedRangeSteps::Points points = steps.points();
+        return release::privacy_profile({points.epsilons, points.deltas, points.deltas}, End::upper)[0].pair;
+    }
+
+    void add_blocks(std::size_t j, Steps& all) {
+        const CountedPair& step = steps_[j];
+        const double size = min(BoundedRangeSteps::max_steps, std::floor(largest_loss / step.pair->loss_range()));
+        const double whole = std::floor(step.count / size), rest = step.count - whole * size;
+        if (whole > 0.0) {
+            PairPointer& block = range_steps_[j].block;
+            if (!block) block = block_pair(worst_steps(j, size));
+            all.push_back({block, whole});
+        }
+        if (rest > 0.0) all.push_back({rest == 1.0 ? step.pair : block_pair(worst_steps(j, rest)), 1.0});
+    }
+
     void forget_contours() {
         work_ += contours_->work();
         contours_.reset();
@@ -158,8 +209,8 @@ class CachedComposition {
     contour::ContourCache* cache_;
     std::optional<AllStepBounds> bounds_[2];  // remove, add
     std::optional<DirectedContours> contours_;
-    std::optional<BoundedRangeSteps> range_steps_;
-    double range_most_ = 0.0;
+    Steps blocks_;                                   // empty before they are asked for
+    std::map<std::size_t, RangeSteps> range_steps_;  // of steps of bounded range
     double work_ = 0.0;
 };
 

@@ -53,6 +53,7 @@ struct Search {
     enum class State { open, exact, closed } state = State::open;  // exact: by a closed form
     double shift = infinity;                                       // of one Gaussian step that dominates all
     double cap = infinity;                                         // of delta
+    double order = 0.0;                                            // of the least bound by Renyi divergences
 
     bool open() const { return state == State::open; }
     // Whether bounds by closed forms and by other engines may be added to what was asked for.
@@ -230,6 +231,9 @@ class Engine {
              &Engine::lower_near_largest_loss},
             {"Renyi divergences", [](const Search& s) { return s.by_any() && s.best.upper > s.other_upper; },
              &Engine::lower_to_renyi},
+            {"data sets chosen for the question",
+             [](const Search& s) { return s.options.engine == EngineChoice::best && !s.options.upper_only; },
+             &Engine::raise_to_chosen_data},
             // A search asks many questions, for which more is too slow.
             {"larger sampling rates",
              [](const Search& s) { return s.by_any() && std::isnan(s.options.threshold) && s.wants_more(); },
@@ -322,10 +326,48 @@ class Engine {
         if (s.steps.one_law_for_both_ends() || !s.steps.below) return;
         const Steps& below = s.steps.below->steps();
         if (below.size() == 1 && below[0].count == 1.0) return;
-        Answer attained = ask_contour(*s.steps.below, s.direction, s.question, s.options);
-        if (attained.method == Method::none) attained = compose_losses(below, s, good_enough);
+        const Answer attained = ask_below(*s.steps.below, s);
         s.best.lower = max(s.best.lower, min(attained.lower, s.best.upper));
         s.best.attained_upper = max(attained.upper, s.best.lower);
+    }
+
+    Answer ask_below(CachedComposition& below, const Search& s) {
+        const Answer found = ask_contour(below, s.direction, s.question, s.options);
+        return found.method == Method::none ? compose_losses(below.steps(), s, good_enough) : found;
+    }
+
+    // Raises the lower end to what data sets attain that are chosen for this question: for an exponential
+    // mechanism those whose losses are worst at the order of the best Renyi bound. Sums of equal ones lie on a
+    // lattice, over which the end rises and falls; then better ones are looked for nearby.
+    void raise_to_chosen_data(Search& s) {
+        if (!s.steps.below) return;
+        const Steps& below = s.steps.below->steps();
+        const auto has_choice = [](const CountedPair& step) { return step.pair->attained_at(2.0, 0.0) != nullptr; };
+        if (std::none_of(below.begin(), below.end(), has_choice)) return;
+        const Steps& above = s.steps.above.steps();
+        const double order = s.order > 0.0 ? s.order : renyi_bound(above, s.direction, s.question).order;
+        const auto attained = [&](double nudge) {
+            Steps chosen = below;
+            for (CountedPair& step : chosen)
+                if (PairPointer worst = step.pair->attained_at(order, nudge)) step.pair = std::move(worst);
+            if (chosen.size() == 1 && chosen[0].count == 1.0) return alone(chosen[0], s).lower;
+            CachedComposition cached(chosen, *kernels_, cache_);
+            const double lower = ask_below(cached, s).lower;
+            work_ += cached.work();
+            return lower;
+        };
+        double best = 0.0, at = 0.0;
+        const auto try_nudges = [&](const std::vector<double>& nudges) {
+            for (const double nudge : nudges)
+                if (const double found = attained(nudge); found > best) best = found, at = nudge;
+        };
+        if (below.size() == 1 && below[0].count > 1.0) {
+            try_nudges({0.0, -0.01, -0.02, -0.03, -0.04, 0.01});
+            for (const double half : {0.005, 0.0025}) try_nudges({at - half, at + half});
+        } else {
+            try_nudges({0.0, -0.01});
+        }
+        s.best.lower = max(s.best.lower, min(best, s.best.upper));
     }
 
     // The smaller upper bound of delta by total variation and by the noise without sampling. It
@@ -370,7 +412,7 @@ class Engine {
     void by_losses(Search& s) {
         const auto ask = [&](double tolerance) {
             s.best = both_ends(s.best, s.steps, s.steps.one_for_both_ends,
-                               [&](CachedComposition& side) { return compose_losses(side.steps(), s, tolerance); });
+                               [&](CachedComposition& side) { return compose_losses(side.blocks(), s, tolerance); });
         };
         if (s.other_upper > 0.0) ask(tune::rough);
         if (s.best.upper > s.other_upper && !s.best.narrow(s.question)) ask(good_enough);
@@ -405,6 +447,7 @@ class Engine {
         const bool served = s.best.sharp(s.question) || s.best.method == Method::contour;
         if (served && std::none_of(above.begin(), above.end(), is_loose)) return;
         const RenyiBound bound = renyi_bound(above, s.direction, s.question);
+        s.order = bound.order;
         if (bound.value < s.best.upper) s.best.order = bound.order;
         s.lower_to(bound.value, Method::renyi);
         if (const BoundedRangeSteps* worst = s.steps.above.range_steps())

@@ -13,7 +13,7 @@
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
 
-class ApproximateDP final : public Pair {
+class ApproximateDP : public Pair {
   public:
     ApproximateDP(double epsilon, double delta)
         : epsilon_(epsilon), delta_(delta), outcomes_(outcomes(epsilon, delta)) {}

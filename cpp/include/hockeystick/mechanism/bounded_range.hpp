@@ -10,7 +10,8 @@
 #pragma once
 
 #include <hockeystick/loss/bounded_range.hpp>
-#include <hockeystick/mechanism/pair.hpp>
+#include <hockeystick/mechanism/approximate_dp.hpp>
+#include <hockeystick/mechanism/discrete.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -24,7 +25,7 @@ class BoundedRange final : public Pair {
     double renyi(double order, double rate, Direction direction) const override {
         if (rate < 1.0) return Pair::renyi(order, rate, direction);
         const double a = max(order, 1.0 + 1e-6), less = a - 1.0;  // divergences grow with the order
-        const double log_b = std::log(-std::expm1(-less * range_)) - std::log(std::expm1(range_));
+        const double log_b = log_of_b(a, range_);
         const double terms[] = {a * std::log1p(std::exp(log_b)), -a * std::log(a), less * std::log(less),
                                 -less * log_b};
         double log_moment = 0.0, size = 0.0;
@@ -42,11 +43,44 @@ class BoundedRange final : public Pair {
     double concentrated_shift() const override { return 0.5 * range_; }
     std::vector<double> parameters() const override { return {range_}; }
 
+    static double log_of_b(double order, double range) {
+        return std::log(-std::expm1((1.0 - order) * range)) - std::log(std::expm1(range));
+    }
+
   private:
     double range_;
 };
 
-inline PairPointer bounded_range(double range) { return made<BoundedRange>(range); }
+// For lower ends: the exponential mechanism's choice between two candidates. Their weights have one
+// ratio on either data set, and one e^range times as large on the other, since both scores move by
+// the sensitivity, or one does if a record only raises them. So every interval is attained. The
+// losses are those of the middle one, range/2 and -range/2, until an order of divergence is given.
+class TwoCandidates final : public ApproximateDP {
+  public:
+    explicit TwoCandidates(double range) : ApproximateDP(0.5 * range, 0.0), range_(range) {}
+    PairPointer attained_at(double order, double nudge) const override {
+        const double range = range_ * down - margin, log_b = BoundedRange::log_of_b(order, range_);
+        if (!(order > 1.0 && range > 0.0)) return nullptr;
+        const double worst = log_sum(0.0, log_b) + std::log1p(-1.0 / order) - log_b;
+        const double t = min(max(worst * (1.0 + nudge), 0.5 * range), range * largest_share);
+        const double c = std::expm1(-range);
+        const double high = std::expm1(t - range) / c, low = std::exp(t - range) * std::expm1(-t) / c;
+        return std::make_shared<Discrete>(Masses{{high, low}, {high * std::exp(-t), low * std::exp(range - t)}});
+    }
+    std::vector<double> parameters() const override { return {range_}; }
+
+  private:
+    // The ratio of weights is below e^range in spite of rounding.
+    static constexpr double margin = 4.0 * sixteen_roundings, largest_share = 1.0 - 1e-9;
+
+    double range_;
+};
+
+inline PairPointer bounded_range(double range, End end = End::upper) {
+    if (end == End::upper) return made<BoundedRange>(range);
+    require(range > 0.0 && range <= 600.0, "epsilon", "lie in (0, 600]", range);
+    return made<TwoCandidates>(range);
+}
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism
