@@ -80,7 +80,7 @@ def test_moments_are_means_over_patterns(
         np.einsum("ijk,i,j,k", cubes, weights, weights, weights),
         np.einsum("ijk,il,jl,kl,i,j,k,l", cubes, pairs, pairs, pairs, *[weights] * 4, optimize=True),
     ]
-    found = min_separated_moments(products, separation=separation, sampling_rate=rate, steps=steps, first_steps=first)
+    found = min_separated_moments(products, [2, 3, 4], separation=separation, sampling_rate=rate, first_steps=first)
     assert found.moments[2:5] == pytest.approx([float(each) for each in expected], rel=1e-12)
 
 

@@ -9,7 +9,7 @@ the bins into blocks of m or m + 1 neighbours, and colour the blocks with k colo
 delta, which is then at most the mean of those of the colours (both divergences are jointly convex). Within a colour of N bins, raise
 the covariances of two blocks to the largest of them, c, those of two bins of a block to a >= c, and variances to d >= a. Then
 g_j = sqrt(c) x + sqrt(a - c) y_B + sqrt(d - a) z_j for the bin j of block B, with independent standard normal x, y and z. A block of m + 1 is the
-mean over its blocks of m. Blocks then weigh at most 1/n, n = floor(N/(m + 1)), or N/m where all have m bins: their mean is one of means of n
+mean over its subsets of m bins. Blocks then weigh at most 1/n, n = floor(N/(m + 1)) or 1 if that is 0, or N/m where all have m bins: their mean is one of means of n
 blocks with equal weights. Both replacements only raise delta, by the same convexity. What is left is a Gaussian release of noise 1/sqrt(c), composed
 with one random allocation, to n steps, of a Gaussian release of noise 1/sqrt(a - c) and a random allocation of noise 1/sqrt(d - a) to m steps.
 

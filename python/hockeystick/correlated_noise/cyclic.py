@@ -213,18 +213,16 @@ class Banded(NamedTuple):
 
     def products(self) -> Array:
         """Return the inner products of each column of |C| with itself and those before, over the squared noise, rounded up: (steps, bands)."""
-        with np.errstate(all="ignore"):
-            array = np.abs(self.array) / self.noise_multiplier
         bands, steps = self.bands(), self.num_steps
-        if array.ndim == 1:
-            below = array[:bands]
-            sums = np.array([np.cumsum(below * np.pad(below[d:], (0, d))) for d in range(bands)]).T
-            products = sums[np.minimum(np.arange(steps, 0, -1), bands) - 1]
-        else:
+        below, columns = np.arange(bands)[:, np.newaxis], np.arange(steps)
+        rows = np.minimum(below + columns, steps - 1)
+        entries = self.array[rows, columns] if self.array.ndim == 2 else self.array[below]
+        with np.errstate(all="ignore"):
+            entries = np.where(below + columns < steps, np.abs(entries) / self.noise_multiplier, 0.0)
             products = np.zeros((steps, bands))
             for d in range(bands):
-                products[d:, d] = np.einsum("rt,rt->t", array[:, d:], array[:, : steps - d])
-        raised: Array = products * (1.0 + (steps + 20) * UNIT)
+                products[d:, d] = (entries[: bands - d, d:] * entries[d:, : steps - d]).sum(axis=0)
+            raised: Array = products * (1.0 + (bands + 20) * UNIT)
         return raised
 
     def largest_column(self) -> Gaussian:

@@ -35,7 +35,7 @@ from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.privacy_curve import Curve
 from hockeystick.accounting.statement import Guaranteed, stated
 from hockeystick.correlated_noise.cyclic import banded
-from hockeystick.correlated_noise.ratio_moments import RatioMoments, min_separated_moments
+from hockeystick.correlated_noise.ratio_moments import RatioMoments, min_separated_moments, orders_in_time
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism
 from hockeystick.correlated_noise.thinning import Thinning, first_steps
 from hockeystick.mechanisms import Gaussian, PoissonSampled
@@ -260,15 +260,12 @@ def min_separated_poisson(
     second = second_rate(rate, bands) if bands < separation else 1.0
     if second < 1.0:
         thinnings.append(Thinning.of_batches(second, bands, steps, warm_start=False))
-    if separation == 1:  # exact as it is
-        return MinSeparated((_steps(thinnings[0], column),), premises, NO_MOMENTS)
-    moments = min_separated_moments(
-        matrix.products(),
-        separation=separation,
-        sampling_rate=rate,
-        steps=steps,
-        first_steps=first_steps(rate, separation) if warm_start else np.ones(1),
-    )
+    moments = NO_MOMENTS
+    if separation > 1 and (orders := orders_in_time(separation, bands, steps)):
+        first = first_steps(rate, separation) if warm_start else np.ones(1)
+        moments = min_separated_moments(
+            matrix.products(), orders, separation=separation, sampling_rate=rate, first_steps=first
+        )
     return MinSeparated(tuple(_steps(thinning, column) for thinning in thinnings), premises, moments)
 
 

@@ -7,10 +7,10 @@ its pattern's sum of columns. The i-th moment of L under Q is the mean of exp(su
 where C = (1/a) (1 - 1/a)^(a-1)/(K - c)^(a-1): both sides touch at x - c = (K - c) a/(a - 1). So delta <= C E(L - c)^a.
 
 **Record added.** delta = E(1 - e^eps L)_+. Theorem: let s > 0, and let M = exp(s xi - s^2/2) with a standard normal xi be the ratio of Gaussian DP with mu = s. If
-E(M - K)_+^2 >= E(L - K)^2 with K = e^-eps, then delta is at most that of Gaussian DP with mu = s.
+E(M - K)_+^2 >= E(L - K)^2, which is at least E(L - K)_+^2, with K = e^-eps, then delta is at most that of Gaussian DP with mu = s.
 
-Proof. log L is a convex function of z. So its sublevel sets are convex, and by Ehrhard's inequality (1983) G = Phi^-1(F) is concave, with F the distribution function of log L: log L has
-the law of h(xi), h = G^-1 convex. A convex function less the linear one log M crosses 0 at most twice, and L and M have the mean 1, so that L - M, along xi, has the
+Proof. Let L not be constant, as otherwise delta = 0. f = log L is a convex function of z: with 0 < r < 1 the set {f <= r a + (1 - r) b} is convex and holds r {f <= a} + (1 - r) {f <= b}. So by
+Ehrhard's inequality (1983) G = Phi^-1(F) is concave, with F the distribution function of log L: log L has the law of h(xi), h = G^-1 convex. A convex function less the linear one log M crosses 0 at most twice, and L and M have the mean 1, so that L - M, along xi, has the
 signs (+, -), (-, +) or (+, -, +). Then D(k) = E(k - L)_+ - E(k - M)_+, the integral up to k of the difference of both distribution functions,
 which vanishes at both ends, is in turn never positive; never negative; or first not positive, and from some point on not negative. In each case, D(K) > 0 only if
 D(k) >= 0 for all k >= K. As means are equal, D(k) = E(L - k)_+ - E(M - k)_+, and twice its integral from K on is E(L - K)_+^2 - E(M - K)_+^2. This would be positive, as D is continuous, but is at
@@ -30,9 +30,11 @@ from scipy.special import ndtr
 import hockeystick._core as core
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import MASS, SHORT_SUM, UNIT
+from hockeystick._numeric.search import SMALLEST
 
-MAX_ORDER, MAX_TENSOR, MAX_WORK = 8, 2**24, 1.5e8
+MAX_ORDER, MAX_TENSOR, MAX_WORK = 8, 2**24, 2e8
 FARTHEST = 10.0  # a centre is near the mean of L, which is 1
+NEAREST = 63 / 64  # of K: nearer to it 1 - c/K would cancel
 
 
 class RatioMoments(NamedTuple):
@@ -61,11 +63,11 @@ class RatioMoments(NamedTuple):
         for order in range(2, len(self.moments), 2):
             found = minimize_scalar(
                 lambda centre, order=order: self._log_tail(order, centre, epsilon),
-                bounds=(0.0, farthest * (1.0 - MASS)),
+                bounds=(0.0, farthest * NEAREST),
                 method="bounded",
             )
             logs.append(float(found.fun))
-        return math.exp(min(logs) + SHORT_SUM * (1.0 + epsilon * len(logs)))
+        return max(math.exp(min(logs) + MASS * (1.0 + min(epsilon, 1e6))), SMALLEST)
 
     def _log_tail(self, order: int, centre: float, epsilon: float) -> float:
         """Return log C E(L - c)^a."""
@@ -91,16 +93,32 @@ class RatioMoments(NamedTuple):
         return 1.0
 
 
+def orders_in_time(separation: int, bands: int, steps: int) -> list[int]:
+    """Return the orders of the moments that are known in a second or two."""
+
+    def work(order: int) -> float:
+        each = float(separation) ** (order - 1) + 1024 * order**2 + 22 * order**3 * bands
+        return (steps + separation) * each if separation**order <= MAX_TENSOR else math.inf
+
+    orders = [order for order in range(2, MAX_ORDER + 1) if work(order) <= MAX_WORK]
+    odd = (
+        len(orders) > 2 and orders[-1] % 2
+    )  # of odd orders only the third is worth its time where the next is too long
+    return orders[:-1] if odd else orders
+
+
 def min_separated_moments(
-    products: Array, *, separation: int, sampling_rate: float, steps: int, first_steps: Array
+    products: Array, orders: list[int], *, separation: int, sampling_rate: float, first_steps: Array
 ) -> RatioMoments:
-    """Return as many moments, up to order 8, as are quickly known for b-min-separated batches.
+    """Return moments for b-min-separated batches.
 
     Parameters
     ----------
     products : Array
         In row t, <m_t, m_(t-d)> of columns of |C| over the squared noise for d = 0, 1, ..., of shape (steps, bands), at most `separation` bands.
-    separation, sampling_rate, steps
+    orders : list of int
+        2, 3, ...
+    separation, sampling_rate
         As in `min_separated_poisson`.
     first_steps : Array
         The law of the first step that a record may be in, from 0 on.
@@ -108,13 +126,11 @@ def min_separated_moments(
     Returns
     -------
     RatioMoments
-        Those of order 0 and 1 alone, where all others take too long.
+        As far as they are finite.
     """
     moments = [1.0, 1.0]
+    steps, bands = products.shape
     later = first_steps[0] + np.cumsum(first_steps[:0:-1])[::-1]
-    orders = [order for order in range(2, MAX_ORDER + 1) if _work(order, separation, steps) <= MAX_WORK]
-    if len(orders) > 2 and orders[-1] % 2:  # of odd orders only the third is worth its time where the next is too long
-        del orders[-1]
     with np.errstate(all="ignore"):
         weights = np.exp(products)
         for order in orders:
@@ -125,17 +141,14 @@ def min_separated_moments(
                 waiting.join(slot, min(first_steps[slot] / later[slot - 1], 1.0), 1.0, {})
             for step in range(steps):
                 waiting.leave(step % separation)
-                near = {(step - d) % separation: weights[step, d] for d in range(1, min(step + 1, weights.shape[1]))}
+                near = {(step - d) % separation: weights[step, d] for d in range(1, min(step + 1, bands))}
                 waiting.join(step % separation, sampling_rate, weights[step, 0], near)
             if not waiting.total() < math.inf:
                 break
             moments.append(waiting.total())
-    return RatioMoments(tuple(moments), 128 * (steps + separation + 2) * UNIT)
-
-
-def _work(order: int, separation: int, steps: int) -> float:
-    """Return how many numbers are met; infinity if they need too much memory."""
-    return steps * (float(separation) ** (order - 1) + 1024 * order**2) if separation**order <= MAX_TENSOR else math.inf
+        pairs = 0.5 * len(moments) ** 2 * -(-steps // separation)  # of columns, one record's of which are orthogonal
+        exponent = min(pairs * float(products[:, 0].max()), 1e9)
+    return RatioMoments(tuple(moments), (128 * (steps + separation + 2) + 4 * (bands + 20) * exponent) * UNIT)
 
 
 class _Waiting:
