@@ -242,7 +242,7 @@ def min_separated_poisson(
     ...     noise_multiplier=8.0,
     ... )
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"))
-    1.957
+    1.958
     """
     steps, rate, warm_start = scalars(locals(), separation=None, noise_multiplier=None)
     at_most("steps", steps, "the largest supported", MAX_STEPS)
