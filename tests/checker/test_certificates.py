@@ -235,8 +235,8 @@ def test_what_has_no_certificate_leaves_no_file(tmp_path: Path, capsys: pytest.C
     words = f"--num-records 60000 --batch-size 256 --epochs 15 --certificate {file}"
     federated = "--num-clients 9 --local-steps 5 --clip-norm 1 --learning-rate 0.1 --noise-std 1"
     for line, reason in {
-        f"epsilon {words} --noise-multiplier 1 --delta 1e-5 --sampling shuffled": "sampling='shuffled'",
-        f"statement {words} --noise-multiplier 1 --delta 1e-5 --sampling unknown": "sampling='unknown'",
+        f"epsilon {words} --noise-multiplier 1 --delta 1e-5 --sampling shuffled": "--sampling shuffled",
+        f"statement {words} --noise-multiplier 1 --delta 1e-5 --sampling unknown": "--sampling unknown",
         f"delta {words} --noise-multiplier 1 --epsilon 1 --sampling fixed": "FixedSizeSampled",
         f"calibrate {words} --epsilon inf --delta 1e-5": "epsilon",
         f"calibrate --target rounds {federated} --epsilon 2 --delta 1e-5 --certificate {file}": "--certificate",

@@ -58,7 +58,7 @@ PACKAGE_LAYERS = {
     "sweep": "_checks _files _numeric accounting _hidden_states last_iterate federated simulate",
     "plot": "_checks _numeric accounting simulate utility sweep",
     "report": "_checks _numeric sweep plot",
-    "figures": "_checks isrl last_iterate federated published simulate utility plot",
+    "figures": "_checks distortion isrl last_iterate federated published simulate utility plot",
     "cli": "_config _checks _numeric _statements kernels mechanisms accounting training last_iterate federated published simulate utility sweep plot report figures",
 }
 

@@ -15,6 +15,13 @@ def hockey_stick(p, q, eps):
     return float(np.maximum(np.asarray(p) - math.exp(eps) * np.asarray(q), 0.0).sum())
 
 
+def two_candidates(epsilon):
+    """Return laws of an exponential mechanism's choice of two candidates, before and after all it allows, by the logarithm of their ratio."""
+    odds = (np.exp(x) for x in np.linspace(-12.0, epsilon + 12.0, 4001))
+    pairs = ((r / (1.0 + r), r * math.exp(-epsilon) / (1.0 + r * math.exp(-epsilon))) for r in odds)
+    return [(np.array([p, 1.0 - p]), np.array([q, 1.0 - q])) for p, q in pairs]
+
+
 def either(p, q, eps):
     """Return the larger divergence of both orders."""
     return max(hockey_stick(p, q, eps), hockey_stick(q, p, eps))

@@ -135,7 +135,7 @@ def test_wrong_plans(refused, change, message):
 
 def test_wrong_options(refused):
     """A wrong seed, and a place that is not there."""
-    refused("simulate plan.toml --seed -1", "seed must be an integer in [0, 2^64), not -1")
+    refused("simulate plan.toml --seed -1", "--seed: must be an integer in [0, 2^64), not -1")
     refused("simulate plan.toml -o none/rounds.parquet", "--out must be a file in a folder that there is")
 
 

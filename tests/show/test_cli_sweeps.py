@@ -81,7 +81,7 @@ def test_bar_on_a_terminal(run, monkeypatch):
     ("text", "out", "message"),
     [
         ('[outputs]\ny = "os.system"\n[axes]\ncommand = ["id"]\n', "out", "outputs.y must name a registered function"),
-        (PLAN, "plan.toml", "out must be a writable directory, not "),  # a file
+        (PLAN, "plan.toml", "--out: must be a writable directory, not "),  # a file
         (PLAN, "plan.toml/out", "Not a directory"),
         ("[axes", "out", "plan must be a TOML file"),
     ],
@@ -195,7 +195,7 @@ def test_best(out, run):
 
 
 NO_BEST = f"""
-epsilon < -> where must be
+epsilon < -> --where: must be
 epsilom < 1 -> did you mean epsilon
 {"x" * 9999} -> at most
 """

@@ -216,7 +216,7 @@ def test_hover(probed: dict[str, Any]) -> None:
 def test_command(theta: Path, written: Any, refused: Any) -> None:
     """The command writes the page and prints its path; a wrong axis is one line and exit code 2."""
     assert written(f"sweep report {theta} --x r") == f"{theta / '_views/report.html'}\n"
-    refused(f"sweep report {theta} --x sigma", "hockeystick sweep: x must be a numeric axis")
+    refused(f"sweep report {theta} --x sigma", "hockeystick sweep: argument --x: must be a numeric axis")
     assert run(THETA, theta).computed_rows == 0  # the page does not disturb the sweep
 
 

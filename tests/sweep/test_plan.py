@@ -261,9 +261,10 @@ def test_deep_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     (tmp_path / "plan.toml").write_text('outputs = { delta = "theta" }\naxes = { epsilon = [0.0], r = [1.0] }\n')
     for text in ("[" * 100_000, '{"format": 3, "plan": ' + '{"a":' * 50_000 + "0" + "}" * 50_001):
         (tmp_path / "_manifest.json").write_text(text)
-        for rest in (["report", str(tmp_path)], ["run", str(tmp_path / "plan.toml"), "-o", str(tmp_path)]):
+        run = ["run", str(tmp_path / "plan.toml"), "-o", str(tmp_path)]
+        for name, rest in (("out", ["report", str(tmp_path)]), ("argument --out:", run)):
             assert main(["sweep", *rest]) == 2
-            told = f"out must be the directory of a sweep, not {tmp_path}: _manifest.json holds no plan"
+            told = f"{name} must be the directory of a sweep, not {tmp_path}: _manifest.json holds no plan"
             assert capsys.readouterr().err == f"hockeystick sweep: {told}\n"
 
 

@@ -234,8 +234,8 @@ def test_command_tells_how_far_it_is(capsys: pytest.CaptureFixture[str], monkeyp
         (["--sweep", "x.toml"], "--sweep: needs --trust"),
         (["--simulate", "3"], "--simulate: needs --trust"),
         (["--trust", "central", "--local-steps", "3"], "--local-steps: not allowed with --trust central"),
-        (["--batch-size", "501"], "max_batch_size must be at most num_records"),
-        (["--trust", "last-iterate", "--strong-convexity", "0"], "strong_convexity must be positive"),
+        (["--batch-size", "501"], "max_batch_size must be at most --num-records"),
+        (["--trust", "last-iterate", "--strong-convexity", "0"], "--strong-convexity: must be positive"),
     ],
 )
 def test_command_rejects(capsys: pytest.CaptureFixture[str], options: list[str], reason: str) -> None:
