@@ -523,11 +523,8 @@ class Claim:
         self.text = f"delta({epsilon}) is {at} {delta}"
         if claim.get("delta_is") not in ("at most", "at least"):
             raise NotACertificate("claim.delta_is must be 'at most' or 'at least'")
-        self.least, self.epsilon, self.delta = (
-            at == "at least",
-            claim.number("epsilon", 0, 1e5),
-            claim.number("delta", 0, 1),
-        )
+        self.least, self.epsilon = at == "at least", claim.number("epsilon", 0, 1e5)
+        self.delta = claim.number("delta", 0, 1)
         if not isinstance(ledger, list) or not 1 <= len(ledger) <= 100:
             raise NotACertificate("ledger must be a list of 1 to 100 mechanisms with counts")
         depth = 70 - math.log(max(float(self.delta), 1e-300))  # nats below which masses do not count
@@ -572,6 +569,7 @@ def main(arguments: list[str] | None = None) -> int:
     def tick(*_: object) -> None:
         past = time.monotonic() - start
         if past >= options.limit:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)  # where it rings Python may drop the exception, as in a finaliser
             raise OutOfTime(f"it takes more than {options.limit:g} seconds")
         signal.setitimer(signal.ITIMER_REAL, min(options.limit - past, 1.0))  # not by itself: it would ring once more
         if past > 3 and sys.stderr.isatty():

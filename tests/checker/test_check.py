@@ -1,6 +1,7 @@
 """The checker of certificates: its bounds against quadratures and sums, one by one; true claims, false ones, and what is no certificate."""
 
 import importlib
+import itertools
 import json
 import random
 import sys
@@ -476,7 +477,7 @@ def test_a_line_tells_how_long_it_takes(
     """On a terminal, beyond three seconds, and the time that is up ends it once."""
     slow = {"name": "DiscreteGaussian", "noise_std": "2000", "sensitivity": "1"}
     (tmp_path / "file.json").write_text(json.dumps(certificate(1, "1e-5", (slow, 3000))), encoding="utf-8")
-    times = iter([0.0, 2.0, 5.0, 200.0])
+    times = itertools.chain([0.0, 2.0, 5.0], itertools.repeat(200.0))
     monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert check.main([str(tmp_path / "file.json"), "--limit", "100"]) == 1
