@@ -47,7 +47,11 @@ we can see the rest is right, up to what the table says of it. Where we misread 
 def errata(number: str) -> str:
     """Return the letter, in MyST."""
     found = [row for row in rows(number) if row.instead]
-    others = [f"{row.name} ({row.says})" for row in rows(number) if row.false and not row.instead]
+    others = [
+        f"{row.name} ({row.says}): {row.verdict.removeprefix('false: ')}"
+        for row in rows(number)
+        if row.false and not row.instead
+    ]
     parts = [LETTER.format(statements=len(rows(number)), false=len(found) + len(others), number=number)]
     parts += [f"{place}. {erratum(number, row)}" for place, row in enumerate(found, 1)]
     if others:
@@ -72,7 +76,7 @@ def erratum(paper: str, row: Row) -> str:
         if len(told) == 1:
             told += [f"{label} {format_upper(value, '.3g')}" for label, value in values.items() if label == "certified"]
         lines.append(
-            f"*Instance*: {'; '.join(filter(None, (comment and comment[1], f'`{settings}`', ', '.join(told))))}."
+            f"*Instance*: {'; '.join(filter(None, (comment and comment[1], settings and f'`{settings}`', ', '.join(told))))}."
         )
     return "\n   ".join([*lines, f"*Instead*: {row.instead}"])
 
