@@ -208,3 +208,18 @@ def test_exponential_mechanisms_attain_every_interval():
             t, other = np.log(p / q)
             assert t - other == pytest.approx(width, rel=1e-12)
             assert p[0] == pytest.approx(math.expm1(t - width) / math.expm1(-width), rel=1e-11)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 9])
+def test_just_below_the_largest_loss(count):
+    """There some interval of losses leaks next to nothing, which is not nothing."""
+    assert hs.Accountant().compose(hs.ExponentialMechanism(1.0), count).delta(np.nextafter(count, 0.0)) > 0.0
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 2e-308, 1e-250, 1e-161, 1e-150])
+def test_ranges_that_are_nearly_zero(epsilon):
+    """One step's delta at 0 is a quarter of the range, and no number of steps has less."""
+    for count in (1, 2, 300):
+        assert hs.Accountant().compose(hs.ExponentialMechanism(epsilon), count).delta(0.0) >= 0.25 * epsilon * (
+            1 - 1e-9
+        )

@@ -186,6 +186,8 @@ AboveThreshold(1.0, 1.0, 1.5) -> TypeError: hits must be an integer
 AboveThreshold(1.0, 1.0, 1, "yes") -> TypeError: monotone must be True or False
 AboveThreshold(1e-3, 1e-3) -> at most 600 together
 replaced(AboveThreshold(1.0, 1.0, monotone=True)) -> use monotone=False
+replaced(noisy_maximum("gumbel", 1.0, monotone=True)) -> add_or_remove
+replaced(noisy_maximum("exponential", 1.0, monotone=True)) -> add_or_remove
 GaussianAboveThreshold(1.0, 1e-3, 5) -> query_noise_multiplier must lie in \[0.01
 OptimalPartitions(1.0, 0.1, 10**7) -> partitions must be at most
 ThresholdedPartitions(3.0, 1.0) -> TypeError: mechanism must be Laplace or Gaussian

@@ -115,7 +115,7 @@ def test_density_of_a_maximum(m):
 def test_which_mechanism():
     """Gumbel noise is the exponential mechanism, exponential noise permute-and-flip, of twice or once the rate; the others have classes."""
     assert noisy_maximum("gumbel", 4.0).epsilon == pytest.approx(0.5, rel=1e-14)
-    assert noisy_maximum("exponential", 4.0, monotone=True).epsilon == pytest.approx(0.25, rel=1e-14)
+    assert noisy_maximum("exponential", 4.0, monotone=True).mechanism.epsilon == pytest.approx(0.25, rel=1e-14)
     assert noisy_maximum("laplace", 4.0, monotone=True) == LaplaceNoisyMaximum(4.0, True)
     assert isinstance(noisy_maximum("exponential", 4.0, num_candidates=9), hs.PermuteAndFlip)
     assert noisy_maximum("gaussian", 4.0, num_candidates=9) == GaussianNoisyMaximum(4.0, 9)

@@ -18,8 +18,9 @@ class ExponentialMechanism(Mechanism):
     Parameters
     ----------
     epsilon : float
-        The range, in (0, 600]: candidates have weights e^{epsilon score/(2 sensitivity)}, or e^{epsilon score/sensitivity} if
-        adding a record never lowers a score (or never raises one). The sensitivity is that of every score under the adjacency in use.
+        The range, in (0, 600]: candidates have weights e^{epsilon score/(2 sensitivity)}, or, if records are added or removed and adding one
+        never lowers a score (or never raises one), e^{epsilon score/sensitivity}: one that is replaced may lower a score and raise another.
+        The sensitivity is that of every score under the adjacency in use.
 
     Notes
     -----
@@ -63,8 +64,8 @@ class PermuteAndFlip(Mechanism):
     Parameters
     ----------
     epsilon : float
-        In (0, 600]: a candidate is taken with probability e^{epsilon (score - best)/(2 sensitivity)} when its turn comes, or
-        e^{epsilon (score - best)/sensitivity} if adding a record never lowers a score (or never raises one).
+        In (0, 600]: a candidate is taken with probability e^{epsilon (score - best)/(2 sensitivity)} when its turn comes, or, if records are added
+        or removed and adding one never lowers a score (or never raises one), e^{epsilon (score - best)/sensitivity}.
 
     Notes
     -----

@@ -14,6 +14,7 @@ from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM_DOWN
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import laplace_theta, log_q, q, q_inv
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.dominating import Dominating
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
@@ -22,6 +23,7 @@ Noise: TypeAlias = Literal["gumbel", "exponential", "laplace", "gaussian"]
 NOISES = ("gumbel", "exponential", "laplace", "gaussian")
 # Cells in which the best threshold is sought: a 200th of the shift, or what memory lets be; a smaller shift is not asked.
 WIDTH, LEAST_WIDTH, CELLS, MOST_CELLS, LEAST_SHIFT = 5e-4, 1e-4, 200, 4000, 1e-3
+MONOTONE = "a record that is added or removed moves all scores in one direction"
 FAR = 14.0  # standard deviations beyond the shift: what is further out is 1e-40
 
 
@@ -45,7 +47,8 @@ def noisy_maximum(
     -------
     Mechanism
         For noise of scale b, epsilon is 2/b (1/b if monotone), of `ExponentialMechanism` for Gumbel noise and of `PermuteAndFlip` for exponential noise, which are
-        the same algorithms. For Laplace and Gaussian noise `LaplaceNoisyMaximum` and `GaussianNoisyMaximum`.
+        the same algorithms. For Laplace and Gaussian noise `LaplaceNoisyMaximum` and `GaussianNoisyMaximum`. If monotone it is refused where a record is
+        replaced.
 
     Raises
     ------
@@ -80,7 +83,10 @@ def noisy_maximum(
     if noise == "laplace":
         return LaplaceNoisyMaximum(noise_multiplier, monotone)
     epsilon = _epsilon(noise_multiplier, monotone)
-    return ExponentialMechanism(epsilon) if noise == "gumbel" else PermuteAndFlip(epsilon)
+    step = ExponentialMechanism(epsilon) if noise == "gumbel" else PermuteAndFlip(epsilon)
+    return (
+        Dominating(step, step, assumes=(MONOTONE, *step.assumptions()), adjacency="add_or_remove") if monotone else step
+    )
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class BoundedRangeSteps {
 
     // An upper bound of delta(eps), eps >= 0.
     double delta(double eps) const {
-        const double at = std::floor(eps / h_), error = sixteen_roundings * (at + 2.0);
+        const double at = std::floor(eps / h_ * down), error = sixteen_roundings * (at + 2.0);
         if (at >= static_cast<double>(values_.size() - 1)) return values_.back();
         const auto i = static_cast<std::size_t>(at);
         const double share = std::expm1(eps - h_ * at) / std::expm1(h_), part = min(max(share - error, 0.0), 1.0);
@@ -146,7 +146,7 @@ class BoundedRangeSteps {
         const double unit = high * kept - low, other = ((all_[k] - low) - (all_[k + cells] - high)) * kept;
         if (!(unit > 0.0 && other > 0.0)) return;
         const double last = std::log(unit / other) / h_ + 1.0, c = -std::expm1(-range_);
-        if (!(last > -1.0)) return;
+        if (!(last + slack >= 0.0)) return;
         const auto end = static_cast<std::size_t>(min(std::floor(last + slack), static_cast<double>(cells) - 1.0));
         for (std::size_t j = end + 1; j-- > 0 && static_cast<double>(j) >= last - 2.0 - slack;) {
             const std::size_t i = k + j + 1 - cells;

@@ -77,7 +77,8 @@ class TwoCandidates final : public ApproximateDP {
 };
 
 inline PairPointer bounded_range(double range, End end = End::upper) {
-    if (end == End::upper) return made<BoundedRange>(range);
+    constexpr double least = 1e-150;  // of a smaller one squares underflow; a larger one leaks no less
+    if (end == End::upper) return made<BoundedRange>(range > 0.0 ? max(range, least) : range);
     require(range > 0.0 && range <= 600.0, "epsilon", "lie in (0, 600]", range);
     return made<TwoCandidates>(range);
 }
