@@ -477,10 +477,7 @@ SAMPLED = {
 }
 
 
-WITHOUT_LOWER_END = (
-    *(hs.Shuffled, hs.ZeroConcentratedDP, hs.RenyiDP, hs.PrivateSelection, selection.AboveThreshold),
-    *(selection.GaussianAboveThreshold, selection.OptimalPartitions, selection.ThresholdedPartitions),
-)
+WITHOUT_LOWER_END = (hs.Shuffled, hs.ZeroConcentratedDP, hs.RenyiDP, hs.PrivateSelection)
 
 
 @pytest.mark.share(48, by_day=2)

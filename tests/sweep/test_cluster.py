@@ -129,7 +129,7 @@ def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], address
     assert main(["sweep", "run", str(plan), "-o", str(tmp_path / "out"), "--scheduler", address]) == 1
     assert time.monotonic() - began < seconds(5)
     told = capfd.readouterr().err
-    assert f"scheduler must be the address of a Dask scheduler, not {address}: " in told
+    assert f"--scheduler: must be the address of a Dask scheduler, not {address}: " in told
     assert reason in told
     assert told.count("\n") == 1
     assert not (tmp_path / "out").exists()

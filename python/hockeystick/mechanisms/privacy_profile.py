@@ -388,7 +388,7 @@ class ProfiledMechanism(Mechanism):
         """Raise ValueError if nothing is known under an adjacency."""
 
     @cached_property
-    def _profiles(self) -> dict[tuple[str, bool], PrivacyProfile | None]:
+    def _profiles(self) -> dict[tuple[str, bool], Mechanism | None]:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
