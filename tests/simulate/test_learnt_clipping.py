@@ -197,17 +197,17 @@ def likelihood_ratio(
 
 
 def test_audit_of_all_rounds_stays_below():
-    """The best attack on models and clip norms of five rounds: below the certified epsilon, and not far, as the clip norm stays between the records."""
+    """The best attack on models and clip norms of five rounds: below the certified epsilon, and near it, as the clip norm stays between the records."""
     records = (0.9, -1.1)
     algorithm = learnt(clip_norm=1.0, clip_rate=0.02, quantile=0.9, noise_multiplier=4.0, count_noise=2.5)
     scores = []
     for seed, vector in enumerate(records):
         problem = simulate.Problem("linear", [[vector], [0.0], [0.0], [0.0]])
-        result = simulate.run(algorithm, problem, rounds=5, seed=seed, num_runs=20_000, record_every=1)
+        result = simulate.run(algorithm, problem, rounds=5, seed=seed, num_runs=40_000, record_every=1)
         scores.append(likelihood_ratio(algorithm, result, records))
     certified = algorithm.guarantee(problem, rounds=5).epsilon(5, 1e-2)
     found = hs.audit.evaluate(*scores, delta=1e-2, confidence=0.999)
-    assert 0.6 * certified < found.epsilon <= certified
+    assert 0.7 * certified < found.epsilon <= certified
 
 
 @pytest.mark.parametrize("fpr", [1e-3, 0.01, 0.1])

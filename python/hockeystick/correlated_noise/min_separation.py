@@ -117,7 +117,7 @@ class MinSeparated(NamedTuple):
             Its epsilon is `epsilon(delta)`.
         """
         epsilon = self.epsilon(delta)
-        if self.moments.delta(epsilon) <= min(way.delta(epsilon) for way in self.ways):
+        if self.moments.delta(epsilon) < min(way.delta(epsilon) for way in self.ways):
             method = "moments of the likelihood ratio"
             steps: tuple[str, ...] = (
                 f"a matrix mechanism whose likelihood ratio has moments of order 2, ... of {self.moments.moments[2:]}",
@@ -253,9 +253,7 @@ def min_separated_poisson(
     premises = matrix_mechanism(column, takes_part=drawn).premises()
     if rate == 0.0:
         most = -(-steps // separation)
-        return MinSeparated(
-            (CandidateSteps(column.noise_multiplier, 0.0, (most,), (1.0,)),), premises, RatioMoments((), 0.0)
-        )
+        return MinSeparated((CandidateSteps(column.noise_multiplier, 0.0, (most,), (1.0,)),), premises, NO_MOMENTS)
     thinnings = [Thinning.of_batches(rate, separation, steps, warm_start=warm_start)]
     second = second_rate(rate, bands) if bands < separation else 1.0
     if second < 1.0:

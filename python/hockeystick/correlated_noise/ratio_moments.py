@@ -101,10 +101,8 @@ def orders_in_time(separation: int, bands: int, steps: int) -> list[int]:
         return (steps + separation) * each if separation**order <= MAX_TENSOR else math.inf
 
     orders = [order for order in range(2, MAX_ORDER + 1) if work(order) <= MAX_WORK]
-    odd = (
-        len(orders) > 2 and orders[-1] % 2
-    )  # of odd orders only the third is worth its time where the next is too long
-    return orders[:-1] if odd else orders
+    # Of odd orders only the third is worth its time where the next one is too long.
+    return orders[:-1] if len(orders) > 2 and orders[-1] % 2 else orders
 
 
 def min_separated_moments(
@@ -135,17 +133,17 @@ def min_separated_moments(
         weights = np.exp(products)
         for order in orders:
             waiting = _Waiting(order, separation)
-            for slot in range(
-                1, len(first_steps)
-            ):  # who may not be in the first steps waits as if it had been in one before
+            # A record that may not be in the first steps waits as if it had been in a step before them.
+            for slot in range(1, len(first_steps)):
                 waiting.join(slot, min(first_steps[slot] / later[slot - 1], 1.0), 1.0, {})
             for step in range(steps):
                 waiting.leave(step % separation)
                 near = {(step - d) % separation: weights[step, d] for d in range(1, min(step + 1, bands))}
                 waiting.join(step % separation, sampling_rate, weights[step, 0], near)
-            if not waiting.total() < math.inf:
+            total = waiting.total()
+            if not total < math.inf:
                 break
-            moments.append(waiting.total())
+            moments.append(total)
         pairs = 0.5 * len(moments) ** 2 * -(-steps // separation)  # of columns, one record's of which are orthogonal
         exponent = min(pairs * float(products[:, 0].max()), 1e9)
     return RatioMoments(tuple(moments), (128 * (steps + separation + 2) + 4 * (bands + 20) * exponent) * UNIT)

@@ -38,7 +38,7 @@ from hockeystick._statements import SENTENCES
 from hockeystick.mechanisms import Dominating, Gaussian, Mechanism
 from hockeystick.mechanisms.base import Adjacency
 
-MAX_STARTS = 8
+MAX_STARTS = 8  # of a search for signs
 
 Participation: TypeAlias = Literal["single", "min_separation", "cyclic"]
 
@@ -167,8 +167,10 @@ def dense(strategy: Array, pattern: Pattern) -> Sensitivity:
 def _longest_sum(columns: Array) -> float:
     """Return the length of a sum of columns whose signs no single change makes better, the best of some."""
     gram = columns.T @ columns
-    starts = [np.ones(len(gram)), *np.where(gram[:MAX_STARTS] < 0.0, -1.0, 1.0)]
-    for signs in starts if (gram < 0.0).any() else ():
+    starts = [np.ones(len(gram))]
+    if (gram < 0.0).any():
+        starts += list(np.where(gram[:MAX_STARTS] < 0.0, -1.0, 1.0))
+    for signs in starts:
         for _ in range(len(gram) ** 2):
             gains = np.diagonal(gram) - signs * (gram @ signs)
             changed = int(gains.argmax())
