@@ -201,7 +201,7 @@ def in_noise(array: Array, noise_multiplier: float) -> Array:
 
 
 class _Cut(NamedTuple):
-    """Covariances of bins of one colour: of two blocks, of two bins of one block, and variances; bins of a block, and blocks."""
+    """Bins of one colour: their covariances between blocks and within a block, their own variance, a block's size, and the number of blocks."""
 
     between: float
     within: float
@@ -256,7 +256,7 @@ def _composed(releases: list[Mechanism]) -> Mechanism:
 
 
 def _gaussian(variance: float, known: float) -> list[Mechanism]:
-    """Return the release of that noise; none if it is infinite."""
+    """Return the release whose noise has what a variance has more than a known one; none if that is nothing."""
     return [Gaussian(_noise(variance, known))] if variance > known else []
 
 

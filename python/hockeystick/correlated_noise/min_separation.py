@@ -13,8 +13,8 @@ steps before t, and the record was in none of them. Given what came before step 
 the record is in none of the steps from it to t - 1 with at least (1-p)^i. So u >= p'(1 - p' S) with S = (1-p)^-1 + ... + (1-p)^-(s-1), and the least p' for which that is at least p is
 2p/(1 + sqrt(1 - 4pS)), if 4pS <= 1.
 
-Moments. The first moments of the likelihood ratio of the whole bound delta, too (`hockeystick.correlated_noise.ratio_moments`): they know of neither candidates nor of a
-largest column, and are the better bound where batches are rare.
+Moments. The first moments of the likelihood ratio of the whole training bound delta, too (`hockeystick.correlated_noise.ratio_moments`). They use the law of the batches and all
+columns as they are, and are the better bound where a record is in few batches.
 """
 
 from __future__ import annotations
@@ -226,8 +226,8 @@ def min_separated_poisson(
     -----
     The batches are those of Dong and Ganesh 2026 (arXiv 2602.09338), who estimate delta by sampling, as `estimate_min_separation_delta` does. This bound is certified and needs no
     samples; we know of no earlier one that gains from the separation. Proofs: `hockeystick.correlated_noise.thinning`, `min_separation` and `ratio_moments`. It is exact
-    for DP-SGD (b = 1) and at rate 1. The moments take up to some seconds, and up to b = 64 there are four of them or more: in four settings of 2 to 16 bands epsilon at
-    delta 1e-3 is 1.14 to 1.31 times what samples say. For small deltas and large b it is further above.
+    for DP-SGD (b = 1) and at rate 1. Moments are taken where they cost a second or two: those up to order 4 or more for b up to 64 and some hundred steps, fewer or none for long trainings. In
+    four settings of 2 to 16 bands that have them epsilon at delta 1e-3 is 1.14 to 1.31 times what samples say. For small deltas and large b it is further above.
     Batches must not be truncated.
 
     Examples

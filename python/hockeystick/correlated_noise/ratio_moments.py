@@ -1,7 +1,8 @@
 """Delta of a mean of Gaussians against Gaussian noise, from the first moments of its likelihood ratio.
 
-Let P be any mean of laws N(m, I), Q = N(0, I), and L = dP/dQ, the mean of exp(<m, z> - |m|^2/2): for a record that takes part in steps of its own, with m
-its pattern's sum of columns. The i-th moment of L under Q is the mean of exp(sum of <m_j, m_k> over j < k <= i) over independent m_1, ..., m_i.
+A record draws the steps that it takes part in; let m be the sum of these steps' columns of |C|, over the noise. With the record the outputs have the law P, the mean of N(m, I)
+over its draws, and without it Q = N(0, I). More generally, P is any mean of laws N(m, I). Their ratio L = dP/dQ is the mean of exp(<m, z> - |m|^2/2) over m.
+The i-th moment of L under Q is the mean of exp(sum of <m_j, m_k> over j < k <= i) over independent draws m_1, ..., m_i.
 
 **Record removed.** delta = E(L - K)_+ with K = e^eps. For even a and 0 <= c < K, and for odd a with c = 0, (x - K)_+ <= C (x - c)^a for all x >= 0,
 where C = (1/a) (1 - 1/a)^(a-1)/(K - c)^(a-1): both sides touch at x - c = (K - c) a/(a - 1). So delta <= C E(L - c)^a.
@@ -10,11 +11,12 @@ where C = (1/a) (1 - 1/a)^(a-1)/(K - c)^(a-1): both sides touch at x - c = (K - 
 E(M - K)_+^2 >= E(L - K)^2, which is at least E(L - K)_+^2, with K = e^-eps, then delta is at most that of Gaussian DP with mu = s.
 
 Proof. Let L not be constant, as otherwise delta = 0. f = log L is a convex function of z: with 0 < r < 1 the set {f <= r a + (1 - r) b} is convex and holds r {f <= a} + (1 - r) {f <= b}. So by
-Ehrhard's inequality (1983) G = Phi^-1(F) is concave, with F the distribution function of log L: log L has the law of h(xi), h = G^-1 convex. A convex function less the linear one log M crosses 0 at most twice, and L and M have the mean 1, so that L - M, along xi, has the
-signs (+, -), (-, +) or (+, -, +). Then D(k) = E(k - L)_+ - E(k - M)_+, the integral up to k of the difference of both distribution functions,
-which vanishes at both ends, is in turn never positive; never negative; or first not positive, and from some point on not negative. In each case, D(K) > 0 only if
-D(k) >= 0 for all k >= K. As means are equal, D(k) = E(L - k)_+ - E(M - k)_+, and twice its integral from K on is E(L - K)_+^2 - E(M - K)_+^2. This would be positive, as D is continuous, but is at
-most 0 by the assumption. So D(K) <= 0, which is the claim times K.
+Ehrhard's inequality (1983) G = Phi^-1(F) is concave, with F the distribution function of log L: log L has the law of h(xi), h = G^-1 convex. A convex function less the linear one
+log M crosses 0 at most twice, and L and M have the mean 1, so that L - M, along xi, has the signs (+, -), (-, +) or (+, -, +).
+Let D(k) = E(k - L)_+ - E(k - M)_+. It is the integral up to k of the difference of both distribution functions, and vanishes at both ends. For the first signs
+it is never positive; for the second never negative; for the third it is first not positive, and from some point on not negative. So if D(K) > 0, then D(k) >= 0 for all
+k >= K. As the means are equal, D(k) = E(L - k)_+ - E(M - k)_+, so that E(L - K)_+^2 - E(M - K)_+^2 is twice the integral of D from K on. If D(K) > 0, this is positive, as D is
+continuous; by the assumption it is at most 0. So D(K) <= 0, which is the claim times K.
 """
 
 from __future__ import annotations
@@ -150,9 +152,10 @@ def min_separated_moments(
 
 
 class _Waiting:
-    """The mean of exp(sum of the products of the steps that two of some records are in), by the records that sit out.
+    """The moment of as many independent draws as there are `records`, while their steps go by: a weighted sum over who of them sits out.
 
-    Tensor k has the cases in which k of the records sit out: its indices are the steps, modulo b, that these were in last, the earliest first.
+    Two draws that take part in steps s and t count exp(<c_s, c_t>) for this pair of steps. Tensor k has the cases in which k of the records sit
+    out: its indices are the last steps of these, modulo b, the earliest first.
     """
 
     def __init__(self, records: int, slots: int) -> None:
@@ -162,13 +165,13 @@ class _Waiting:
         self.tensors = [np.moveaxis(np.zeros(shape), 0, -1) if shape else np.ones(()) for shape in shapes]
 
     def leave(self, slot: int) -> None:
-        """Free the records that have sat out, the first of all who do."""
+        """Free the records that were last in the step of this index b steps ago: of all that sit out, they have sat out longest."""
         for k in range(self.records, 0, -1):
             self.tensors[k - 1] += self.tensors[k][slot]
             self.tensors[k][slot] = 0.0
 
     def join(self, slot: int, rate: float, own: float, near: dict[int, float]) -> None:
-        """Let each free record join with some probability; `own` and `near` are weights of two that do, and of one and another that did."""
+        """Let each free record join with probability `rate`. Two that join count `own`; one that joins and one that did so in another slot count `near[slot]`."""
         for k in range(self.records - 1, -1, -1):
             free = self.records - k
             weighted = self.tensors[k].copy()
