@@ -170,7 +170,7 @@ def test_blocks_beside_other_steps(width, counts):
         upper = ledger.delta(epsilons[i])
         assert deltas[i] * (1 - 1e-10) <= upper
         assert ledger.epsilon(deltas[i] * (1 + 1e-10)) >= epsilons[i] * (1 - 1e-10)
-        assert upper <= deltas[i] * 1.2
+        assert upper <= deltas[i] * 1.25
 
 
 @pytest.mark.share(2)
@@ -186,7 +186,8 @@ def test_blocks_beside_other_steps(width, counts):
 )
 def test_lower_end_is_that_of_one_interval(width, count, delta, share):
     """The lower end is no more than what the best constant interval attains, by sums over binomial laws, and nearly that."""
-    k, ends = np.arange(count + 1)[:, None], np.linspace(0.3 * width, width * (1 - 1e-4), 4000)
+    ends = width * np.append(np.linspace(0.3, 0.99, 4000), 1 - np.geomspace(1e-2, 1e-5, 4000))
+    k = np.arange(count + 1)[:, None]
     laws = scipy.stats.binom.pmf(k, count, np.expm1(ends - width) / math.expm1(-width))
     losses = k * ends - (count - k) * (width - ends)
 
@@ -195,7 +196,7 @@ def test_lower_end_is_that_of_one_interval(width, count, delta, share):
 
     ledger = bound(width, count)
     lower = ledger.epsilon_bracket(delta).lower
-    assert best(lower * (1 - 1e-6)) >= delta * (1 - 1e-3)  # 1e-3: of a grid of 4000 intervals
+    assert best(lower * (1 - 1e-6)) >= delta * (1 - 1e-3)  # 1e-3: of a grid of intervals
     assert best(lower / share) <= delta
     assert ledger.delta_bracket(lower).lower <= best(lower) * (1 + 1e-3)
 

@@ -281,9 +281,10 @@ def curves_are_monotone(mechanism, adjacency):
             if math.isfinite(high):
                 assert accountant.delta_bracket(high).lower <= delta * (1 + 1e-9)
     one, many = (hs.Accountant(adjacency).compose(mechanism, count) for count in (1, 40))
-    leaked = many.delta_bracket(0.05)  # lower ends are 0 where none is known
-    assert (leaked.lower or leaked.upper) > one.delta(0.05)
-    assert many.delta_bracket(40 * 0.05).lower <= 40 * one.delta(0.05)
+    alone, leaked = one.delta_bracket(0.05), many.delta_bracket(0.05)
+    assert leaked.upper > alone.upper
+    assert leaked.lower >= alone.lower * (1 - 1e-9)
+    assert many.delta_bracket(40 * 0.05).lower <= 40 * alone.upper
 
 
 def engines_agree(mechanism, adjacency):

@@ -76,6 +76,9 @@ class CumulantSketch {
         std::sort(points_.begin(), points_.end(),
                   [](const OutlinePoint& x, const OutlinePoint& y) { return x.loss < y.loss; });
         end_ = points_.size();
+        // An outline misses mass, which counts where a delta near 1 is asked for: all finite losses have theirs.
+        const double missed = std::log1p(-loss.p_infinite()) - log_sum(0.0, 0, end_);
+        for (OutlinePoint& x : points_) x.log_p += missed;
     }
 
     double count() const { return count_; }
