@@ -171,8 +171,7 @@ def measure(base: Installation, change: Installation, file: Path, pairs: int, *,
     """Return the rows, and the workloads that only one version knows."""
     names, alone = common_names(base, change, file)
     if not names:
-        message = "the two versions must have a workload in common"
-        raise ValueError(message)
+        raise ValueError("the two versions must have a workload in common")
     check(pairs, len(names), count=count)
     rows = [Row(name) for name in names]
     if count:

@@ -166,8 +166,9 @@ def check(question: Question, answers: dict[str, Row]) -> None:
     for name, answer in answers.items():
         error = OUR_ERROR * question.exact if name == OURS.name else question.allowed
         if not abs(answer["value"] - question.exact) <= error:
-            message = f"{question.title}: {name} answers {answer['value']}, not {question.exact} up to {error:.2g}"
-            raise ValueError(message)
+            raise ValueError(
+                f"{question.title}: {name} answers {answer['value']}, not {question.exact} up to {error:.2g}"
+            )
 
 
 def ask(key: str, peers: list[Any], rounds: int) -> Row:

@@ -40,8 +40,7 @@ def _add(
     key: str, source: str | Path, given: Mapping[str, str | Path], done: dict[str, str], above: tuple[str, ...]
 ) -> None:
     if key in above:
-        msg = f"modules import each other in a circle: {' -> '.join([*above, key])}"
-        raise ValueError(msg)
+        raise ValueError(f"modules import each other in a circle: {' -> '.join([*above, key])}")
     if key in done:
         return
     text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source

@@ -86,8 +86,7 @@ def package() -> Path | None:
     for command in (["cmake", "--preset", "wasm", python], ["cmake", "--build", "--preset", "wasm"]):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
-            msg = f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}"
-            raise ExtensionError(msg)
+            raise ExtensionError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     return ROOT / "build" / "wasm" / "package"
 
 

@@ -34,8 +34,7 @@ def _mathml(node: nodes.Element, *, as_block: bool) -> str:
     try:
         return str(tex2mathml(formula, as_block=as_block))
     except MathError as error:
-        message = f"{node.source}: {error} in the formula {node.astext()}"
-        raise ExtensionError(message) from error
+        raise ExtensionError(f"{node.source}: {error} in the formula {node.astext()}") from error
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -101,8 +101,7 @@ def example(kind: type[mechanisms.Mechanism]) -> mechanisms.Mechanism:
         for call in ast.walk(ast.parse(part.source)):
             if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == kind.__name__:
                 return eval(ast.unparse(call), space)
-    message = f"the docstring of {kind.__name__} has no example that makes one"
-    raise LookupError(message)
+    raise LookupError(f"the docstring of {kind.__name__} has no example that makes one")
 
 
 def name_of(mechanism: mechanisms.Mechanism) -> str:

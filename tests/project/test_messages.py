@@ -31,8 +31,7 @@ class Gradients(Shown):
 
     def __array__(self, *arguments, **options):
         """Refuse, as torch does."""
-        msg = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        raise RuntimeError(msg)
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
 
 
 def large_accountant():

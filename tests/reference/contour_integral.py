@@ -97,8 +97,7 @@ class SampledGaussian:
         total, points = acb(0), self._near(exponent.real)
         self.terms += len(points)
         if self.terms > MOST_TERMS:
-            message = "too many terms"
-            raise ArithmeticError(message)
+            raise ArithmeticError("too many terms")
         for log_ratio, weight in points:
             total += (exponent * log_ratio).exp() * weight
         return total
@@ -128,8 +127,7 @@ class Saddle(NamedTuple):
     def log_value(self) -> float:
         """Laplace's approximation of log delta (c > 0) or log(1 - delta) (c < 0), to a few percent."""
         if self.curvature <= 0:
-            message = "no digits are left of the curvature"
-            raise ArithmeticError(message)
+            raise ArithmeticError("no digits are left of the curvature")
         return self.height - math.log(2 * math.pi * self.curvature) / 2
 
 
@@ -173,8 +171,9 @@ def line_integral(ledger: Ledger, eps: float, tilt: float, step: float) -> arb:
             term = height(k)
             partial, k = partial + term, k + stride
             if k * h > MOST_NODES * arb(step) or not term.is_finite():
-                message = f"the integrand decays too slowly: {float(term.mid()):.1e} of {float(total.mid()):.1e}"
-                raise ArithmeticError(message)
+                raise ArithmeticError(
+                    f"the integrand decays too slowly: {float(term.mid()):.1e} of {float(total.mid()):.1e}"
+                )
             small = small + 1 if abs(term.mid()) < abs((total + partial).mid()) * 1e-24 else 0
         return partial
 
@@ -188,8 +187,7 @@ def line_integral(ledger: Ledger, eps: float, tilt: float, step: float) -> arb:
         agreeing = agreeing + 1 if abs(((before / (total * h)) - 1).mid()) < AGREEMENT / 100 else 0
         if agreeing == 2:
             return total * h / arb.pi()
-    message = "the step had to be halved too often"
-    raise ArithmeticError(message)
+    raise ArithmeticError("the step had to be halved too often")
 
 
 def refined(ledger: Ledger, frequency: float) -> Ledger:

@@ -135,8 +135,7 @@ def _compared(theirs: Callable[..., Any], compared: list[float]) -> Callable[...
                 from_pld(self)
             except ValueError:
                 return answer
-            msg = "an optimistic distribution must be refused"
-            raise AssertionError(msg)
+            raise AssertionError("an optimistic distribution must be refused")
         ours = hs.Accountant().compose(from_pld(self))
         for eps, delta in np.broadcast(np.atleast_1d(epsilon), np.atleast_1d(answer)):
             if eps < 0:
@@ -144,8 +143,7 @@ def _compared(theirs: Callable[..., Any], compared: list[float]) -> Callable[...
             found = ours.delta(float(eps))
             compared.append(found)
             if not delta * (1 - 1e-9) - 1e-15 <= found <= delta + 1e-6:
-                msg = f"delta({eps}) is {found} through from_pld, theirs is {delta}"
-                raise AssertionError(msg)
+                raise AssertionError(f"delta({eps}) is {found} through from_pld, theirs is {delta}")
         return answer
 
     return get_delta_for_epsilon

@@ -120,8 +120,7 @@ def quantile(p) -> mp.mpf:
     """Return x with Q(x) = p: that of the reference, if mpmath's own tail, which shares nothing with it, agrees."""
     x = exact.q_inv(p)
     if abs(mp.erfc(x / mp.sqrt(2)) / 2 - p) > p * mp.mpf(10) ** -35:
-        message = f"Q({mp.nstr(x, 40)}) is not {mp.nstr(p, 40)}"
-        raise ArithmeticError(message)
+        raise ArithmeticError(f"Q({mp.nstr(x, 40)}) is not {mp.nstr(p, 40)}")
     return x
 
 

@@ -175,8 +175,7 @@ def cells(count: int) -> Iterator[tuple[Cell, Answer]]:
 def agree(first: mp.mpf, second: mp.mpf, what: str, digits: int = 17) -> None:
     """Raise ArithmeticError unless two values of delta agree to so many digits."""
     if abs(first / second - 1) > mp.mpf(10) ** -digits:
-        message = f"{what}: {mp.nstr(first, 25)} and {mp.nstr(second, 25)}"
-        raise ArithmeticError(message)
+        raise ArithmeticError(f"{what}: {mp.nstr(first, 25)} and {mp.nstr(second, 25)}")
 
 
 def by_contour(cell: Cell, *, upper: bool = True) -> mp.mpf:
@@ -206,8 +205,9 @@ def verify() -> None:
             slope = contour.bisect(lambda c: contour.saddle(terms, c).eps >= eps, upper=True) + 1  # noqa: B023
             found = answer(Cell(*case, remove=True, eps=eps)).log
             if abs(found - math.log(delta)) > 1.5e-6 * slope:
-                message = f"case {name} at eps = {eps}: log delta {mp.nstr(found, 12)}, by FFT {math.log(delta)}"
-                raise ArithmeticError(message)
+                raise ArithmeticError(
+                    f"case {name} at eps = {eps}: log delta {mp.nstr(found, 12)}, by FFT {math.log(delta)}"
+                )
 
 
 def composition(steps: Steps, *, remove: bool) -> contour.Ledger:
@@ -257,8 +257,7 @@ def check(step: int = 17) -> int:
         cell = Cell(float(row[0]), float(row[1]), int(row[2]), bool(int(row[3])), float(row[4]))
         found = answer(cell).log
         if abs(found - mp.mpf(row[5])) > max(abs(found), 1) * mp.mpf(10) ** -17:
-            message = f"{cell}: {mp.nstr(found, 25)}, the table has {row[5]}"
-            raise ValueError(message)
+            raise ValueError(f"{cell}: {mp.nstr(found, 25)}, the table has {row[5]}")
     return len(known)
 
 

@@ -206,8 +206,7 @@ def check(name: str, *, step: int = 17) -> int:
             more = {"start": float(committed)} if name == "theta_inverse" else {}
             value = getattr(exact, name)(*arguments, **more)
             if abs(value - committed) > abs(committed) * mp.mpf(10) ** -30:
-                message = f"{name}{tuple(arguments)} is {mp.nstr(value, 34)}, the table has {row[-2]}"
-                raise ValueError(message)
+                raise ValueError(f"{name}{tuple(arguments)} is {mp.nstr(value, 34)}, the table has {row[-2]}")
     return len(rows)
 
 

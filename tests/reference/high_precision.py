@@ -40,8 +40,7 @@ def _stable(formula: Callable[[], mp.mpf]) -> mp.mpf:
             if before is not None and abs(now - before) <= abs(now) * mp.mpf(10) ** -DIGITS:
                 return now
         digits, before = digits * 2, now
-    message = "the reference value does not settle"
-    raise ArithmeticError(message)
+    raise ArithmeticError("the reference value does not settle")
 
 
 def q(x: float) -> mp.mpf:
@@ -81,8 +80,7 @@ def q_inv(p: float) -> mp.mpf:
                 tail_x = _tail(x)
                 x += (mp.log(tail_x) - target) * tail_x / mp.npdf(x)
                 return x if p < 0.5 else -x
-    message = "the quantile does not settle"
-    raise ArithmeticError(message)
+    raise ArithmeticError("the quantile does not settle")
 
 
 def _arguments(eps: float, r: float) -> tuple[mp.mpf, mp.mpf, mp.mpf]:
@@ -130,8 +128,7 @@ def theta_inverse(eps: float, delta: float, start: float) -> mp.mpf:
             r += step
             if abs(step) < r * mp.mpf(10) ** -(DIGITS - 5):
                 return r
-    message = "the inverse does not settle"
-    raise ArithmeticError(message)
+    raise ArithmeticError("the inverse does not settle")
 
 
 def laplace_theta(eps: float, r: float) -> mp.mpf:

@@ -47,8 +47,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:
-            message = f"waited in vain for {what}"
-            raise TimeoutError(message)
+            raise TimeoutError(f"waited in vain for {what}")
         time.sleep(0.01)
 
 

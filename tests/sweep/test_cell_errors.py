@@ -87,8 +87,7 @@ def calls(register: Callable[[Callable[..., Any]], None]) -> list[int]:
     def gdp(mu: Any, epsilon: Any, *, num_threads: Any = None, on_error: Any = "raise") -> Any:
         made.append(np.broadcast(mu, epsilon).size)
         if np.ndim(epsilon) == 0 and epsilon == 7.0:
-            message = "epsilon must not be 7"
-            raise ValueError(message)
+            raise ValueError("epsilon must not be 7")
         return hs.gdp_delta(mu, epsilon, num_threads=num_threads, on_error=on_error)
 
     register(gdp)

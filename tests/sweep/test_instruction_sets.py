@@ -69,8 +69,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def refused(name: str) -> str:
         if name == "v4":
-            message = "instruction_set must be an instruction set of this machine, not 'v4': it cannot run that"
-            raise ValueError(message)
+            raise ValueError("instruction_set must be an instruction set of this machine, not 'v4': it cannot run that")
         return use(name)
 
     monkeypatch.setattr(core, "use_instruction_set", refused)

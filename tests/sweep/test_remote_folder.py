@@ -34,8 +34,7 @@ class Hooked(MemoryFileSystem):
         Hooked.hook("pipe_file", path, value, mode)
         with self.creating:
             if mode == "create" and self.exists(path):
-                message = "PreconditionFailed"
-                raise RuntimeError(message)
+                raise RuntimeError("PreconditionFailed")
             super().pipe_file(path, value, **options)
 
     def replace_file(self, path: str, value: bytes) -> None:

@@ -41,8 +41,7 @@ def root(
         message = "x must be the same in all cells"  # refuses the whole array, whatever on_error says
         raise ValueError(message)
     if bad.any() and on_error == "raise":
-        message = f"x must be >= 0, not {x[bad].flat[0]}"
-        raise ValueError(message)
+        raise ValueError(f"x must be >= 0, not {x[bad].flat[0]}")
     shift = {"constant": 0, "cyclic": 1, "continuous": 3}[schedule]
     return shift + factor * np.sqrt(np.where(bad, np.nan, x))
 

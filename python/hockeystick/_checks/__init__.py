@@ -55,8 +55,9 @@ def choice(name: str, value: Choice, choices: Sequence[str], also_called: Mappin
         return value
     hint = _meant(value if is_text else getattr(value, "name", ""), choices, also_called or {})
     kind = "" if is_text else "a string, "
-    msg = f"{name} must be {kind}one of {listed(map(repr, choices))}, not {shown(value)}{hint}"
-    raise (ValueError if is_text else TypeError)(msg)
+    raise (ValueError if is_text else TypeError)(
+        f"{name} must be {kind}one of {listed(map(repr, choices))}, not {shown(value)}{hint}"
+    )
 
 
 def _meant(value: object, choices: Sequence[str], also_called: Mapping[str, str]) -> str:
@@ -71,14 +72,11 @@ def scalar(name: str, value: float, rule: Callable[[float], bool], domain: str) 
     if type(value) is float and rule(value):  # most are
         return value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        msg = f"{name} must be a real number, not {shown(value)}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be a real number, not {shown(value)}")
     if isinstance(value, int) and abs(value) > LARGEST_INTEGER:  # float() may refuse it, and str() too
-        msg = f"{name} must {domain}, and fit a double, not {in_bits(value)}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must {domain}, and fit a double, not {in_bits(value)}")
     if not rule(float(value)):
-        msg = f"{name} must {domain}, not {value!s}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must {domain}, not {value!s}")
     return float(value)
 
 
@@ -99,8 +97,7 @@ def probability_scalar(name: str, value: float) -> float:
 
 def _require_integer(name: str, value: object, kind: str = "an integer") -> None:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        msg = f"{name} must be {kind}, not {shown(value)}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be {kind}, not {shown(value)}")
 
 
 def count_scalar(name: str, value: int, smallest: int = 1) -> int:
@@ -108,8 +105,7 @@ def count_scalar(name: str, value: int, smallest: int = 1) -> int:
     _require_integer(name, value)
     if not smallest <= value <= LARGEST_COUNT:
         given = value if abs(value) <= LARGEST_INTEGER else in_bits(int(value))
-        msg = f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {given}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be an integer in [{smallest}, {LARGEST_COUNT}], not {given}")
     return int(value)
 
 
@@ -132,8 +128,7 @@ def count_at_most(name: str, value: int, limit_name: str, limit: int) -> int:
 def boolean_scalar(name: str, value: object) -> bool:
     """Return `value` if it is True or False, of Python or of NumPy; 0 and 1 are refused."""
     if not isinstance(value, (bool, np.bool_)):
-        msg = f"{name} must be True or False, not {shown(value)}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be True or False, not {shown(value)}")
     return bool(value)
 
 
@@ -141,26 +136,23 @@ def seed_scalar(name: str, value: int) -> int:
     """Return `value` if it is an integer in [0, 2^64)."""
     _require_integer(name, value)
     if not 0 <= value < 2**64:
-        msg = f"{name} must be an integer in [0, 2^64), not {shown(value)}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be an integer in [0, 2^64), not {shown(value)}")
     return int(value)
 
 
 def random_generator(name: str, value: object) -> None:
     """Check that an argument is a generator of random numbers."""
     if not isinstance(value, np.random.Generator):
-        msg = (
+        raise TypeError(
             f"{name} must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, not {shown(value)}"
         )
-        raise TypeError(msg)
 
 
 def at_most(name: str, value: float, limit_name: str, limit: float) -> None:
     """Check one argument against another."""
     if value > limit:
         most, given = (str(number) if isinstance(number, int) else f"{number:g}" for number in (limit, value))
-        msg = f"{name} must be at most {limit_name} ({most}), not {given}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be at most {limit_name} ({most}), not {given}")
 
 
 def thread_count(num_threads: int | None) -> int:
@@ -169,8 +161,7 @@ def thread_count(num_threads: int | None) -> int:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     _require_integer("num_threads", num_threads, "an integer or None")
     if num_threads < 1:
-        msg = f"num_threads must be at least 1, not {shown(num_threads)}"
-        raise ValueError(msg)
+        raise ValueError(f"num_threads must be at least 1, not {shown(num_threads)}")
     return min(int(num_threads), 1024)
 
 
@@ -210,8 +201,7 @@ def real(name: str, value: ArrayLike) -> Array:
         numeric = False
     if not numeric:
         hint = "; a tensor with gradients is given as tensor.detach()" if getattr(value, "requires_grad", False) else ""
-        msg = f"{name} must be a real number or an array of real numbers, not {shown(value)}{hint}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be a real number or an array of real numbers, not {shown(value)}{hint}")
     if array.dtype.kind in "iu" and array.dtype.itemsize == EIGHT and array.size and not _are_doubles(array):
         return np.array([_double(int(number)) for number in array.ravel().tolist()]).reshape(array.shape)
     return array.astype(np.float64, copy=False)
@@ -252,12 +242,10 @@ def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
     """Return `value` as a tuple if it is a sequence of probabilities that sum to 1 within 1e-12."""
     array = real(name, value)
     if array.ndim == 0:
-        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be one-dimensional and not empty, not of shape {array.shape}")
     array = vector(name, array)
     if not ((array >= 0) & (array <= 1)).all() or abs(math.fsum(array) - 1.0) > 1e-12:
-        msg = f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {shown(value)}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be probabilities in [0, 1] that sum to 1 within 1e-12, not {shown(value)}")
     return tuple(array.tolist())
 
 
@@ -269,8 +257,9 @@ def broadcast(*arrays: Array) -> list[Array]:
         return list(np.broadcast_arrays(*arrays))
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
-        msg = f"arguments must broadcast against each other, not have the shapes {shapes} (in their order)"
-        raise ValueError(msg) from None
+        raise ValueError(
+            f"arguments must broadcast against each other, not have the shapes {shapes} (in their order)"
+        ) from None
 
 
 def first_bad(name: str, array: Array, good: NDArray[np.bool_]) -> tuple[str, Any]:
@@ -284,8 +273,7 @@ def vector(name: str, array: Array) -> Array:
     """Return a checked array if it is one-dimensional (a scalar counts as one number) and not empty."""
     array = np.atleast_1d(array)
     if array.ndim != 1 or array.size == 0:
-        msg = f"{name} must be one-dimensional and not empty, not of shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be one-dimensional and not empty, not of shape {array.shape}")
     return array
 
 
@@ -295,8 +283,7 @@ def same_length(**arrays: Array) -> list[Array]:
     length = max(one.size for one in vectors.values())
     for name, one in vectors.items():
         if one.size not in {1, length}:
-            msg = f"{name} must be one number or as long as the others ({length}), not of length {one.size}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must be one number or as long as the others ({length}), not of length {one.size}")
     return [np.broadcast_to(one, (length,)) for one in vectors.values()]
 
 
@@ -310,10 +297,9 @@ def pmf(name: str, value: ArrayLike, tolerance: float = 1e-9) -> Array:
     total = array.sum(axis=-1)
     off = np.abs(total - 1.0)
     if array.size == 0 or off.max() > tolerance:
-        msg = (
+        raise ValueError(
             f"{name} must sum to 1 within {tolerance:g}, not to {total.ravel()[np.argmax(off)] if array.size else 0.0}"
         )
-        raise ValueError(msg)
     return array
 
 
@@ -321,8 +307,7 @@ def matrix(name: str, value: ArrayLike, axes: str) -> Array:
     """Return finite numbers in two axes, which are named, at least one number."""
     array = STRICT.finite(name, value)
     if array.ndim != 2 or array.size == 0:
-        msg = f"{name} must have the shape {axes} and not be empty, not {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must have the shape {axes} and not be empty, not {array.shape}")
     return array
 
 
@@ -380,8 +365,7 @@ class Checks:
             good = np.asarray(rule(array))
             if not good.all():
                 where, bad = first_bad(name, array, good)
-                msg = f"{where} must {domain}, not {bad!s}"
-                raise ValueError(msg)
+                raise ValueError(f"{where} must {domain}, not {bad!s}")
         else:
             self._collect(f"{name} must {domain}", {name: array}, rule)
 
@@ -432,8 +416,7 @@ class Checks:
         index = np.unravel_index(int(np.argmin(good)), good.shape)
         values = ", ".join(f"{name} = {cell[index]!s}" for name, cell in zip(arguments, cells, strict=True))
         where = f" in cell {tuple(map(int, index))}" if index else ""
-        msg = f"{rule}, not {values}{where}"
-        raise ValueError(msg)
+        raise ValueError(f"{rule}, not {values}{where}")
 
     def map(self, function: CoreFunction, *arrays: Array) -> Result:
         """Evaluate a core function of as many numbers on the broadcast arrays; a scalar for scalars."""
@@ -442,14 +425,14 @@ class Checks:
             return self.finish(function(cells, self.threads if cells[0].ndim else 1))
         except MemoryError:
             shape = cells[0].shape
-            msg = f"no memory for a grid of shape {shape}: its results alone take {8 * math.prod(shape)} bytes"
-            raise MemoryError(msg) from None
+            raise MemoryError(
+                f"no memory for a grid of shape {shape}: its results alone take {8 * math.prod(shape)} bytes"
+            ) from None
 
     def finish(self, result: Array) -> Result:
         """Return a result of the core, which must be a number in every cell that has passed the checks."""
         if self.strict and _any_nan(result):
-            msg = "a cell that passed all checks has no value. This is a bug in hockeystick."
-            raise RuntimeError(msg)
+            raise RuntimeError("a cell that passed all checks has no value. This is a bug in hockeystick.")
         return result[()]
 
 

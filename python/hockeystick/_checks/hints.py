@@ -77,5 +77,4 @@ def needs(extra: str, what: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        message = f'{what}: pip install ".[{extra}]" in a clone'
-        raise ImportError(message) from error
+        raise ImportError(f'{what}: pip install ".[{extra}]" in a clone') from error

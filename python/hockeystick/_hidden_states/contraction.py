@@ -72,11 +72,10 @@ def contraction_sum(
         return grid.map(core.constant_contraction_sum, first, eta, weights, grid.count("rounds", rounds))
     arrays = broadcast(first, eta, weights)
     if arrays[0].ndim == 0 or arrays[0].shape[-1] == 0:
-        msg = (
+        raise ValueError(
             "first, eta and weights must have the rounds as their last axis, at least one, or be constants with rounds=, "
             f"not of shape {arrays[0].shape}"
         )
-        raise ValueError(msg)
     return grid.finish(core.contraction_sum(arrays, grid.threads))
 
 
@@ -109,8 +108,9 @@ class ShiftedInterpolation:
     def _sequences(self) -> tuple[Array, Array]:
         if self._rounds > LARGEST_SEQUENCE:
             size = self._rounds * 150 / 1e9
-            msg = f"the shifts of {self._rounds} rounds would need {size:.0f} GB; ask for at most {LARGEST_SEQUENCE} rounds"
-            raise ValueError(msg)
+            raise ValueError(
+                f"the shifts of {self._rounds} rounds would need {size:.0f} GB; ask for at most {LARGEST_SEQUENCE} rounds"
+            )
         rho, gamma = (np.broadcast_to(x, (self._rounds,)) for x in (self._rho, self._gamma))
         return core.shift_certificate(rho, gamma, self.start, self._gap)[1:]
 
@@ -182,18 +182,16 @@ def shifted_interpolation(
     gap = _scalar("initial_gap", grid.non_negative("initial_gap", initial_gap))
     bound = np.inf if diameter is None else _scalar("diameter", grid.positive_or_infinite("diameter", diameter))
     if bound < gap:
-        msg = f"diameter must be at least initial_gap, not {bound} with initial_gap = {gap}"
-        raise ValueError(msg)
+        raise ValueError(f"diameter must be at least initial_gap, not {bound} with initial_gap = {gap}")
     if count is not None:
         values = _scalar("rho", rho_array), _scalar("gamma", gamma_array)
         value, start = core.constant_shifted_interpolation(*values, count, gap, bound)
         return ShiftedInterpolation(value, start, rho_array, gamma_array, count, bound if start else gap)
     if rho_array.ndim != 1 or rho_array.shape != gamma_array.shape or rho_array.size == 0:
-        msg = (
+        raise ValueError(
             "rho and gamma must be one-dimensional, of one length, at least 1 (or scalars, with rounds=), "
             f"not of shapes {rho_array.shape} and {gamma_array.shape}"
         )
-        raise ValueError(msg)
     start = core.shift_start(rho_array, gamma_array, gap, bound) if bound < np.inf else 0
     gap = bound if start else gap
     value, shifts, weights = core.shift_certificate(rho_array, gamma_array, start, gap)
@@ -204,6 +202,5 @@ def shifted_interpolation(
 
 def _scalar(name: str, array: Array) -> float:
     if array.ndim:
-        msg = f"{name} must be a scalar, not an array of shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a scalar, not an array of shape {array.shape}")
     return float(array)

@@ -154,22 +154,18 @@ def checked_kernel(kernel: ArrayLike) -> Array:
     try:
         matrix = real("kernel", kernel)
     except TypeError:
-        msg = f"kernel must be a matrix of numbers whose rows have one length, not {shown(kernel)}"
-        raise TypeError(msg) from None
+        raise TypeError(f"kernel must be a matrix of numbers whose rows have one length, not {shown(kernel)}") from None
     if matrix.ndim != 2 or matrix.size == 0:
-        msg = f"kernel must be a matrix with at least one row and one column, not of shape {matrix.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"kernel must be a matrix with at least one row and one column, not of shape {matrix.shape}")
     good = (matrix >= 0) & (matrix <= 1 + ROW_SUM)
     if not good.all():
         where, entry = first_bad("kernel", matrix, good)
-        msg = f"{where} must lie in [0, 1], not {entry!s}"
-        raise ValueError(msg)
+        raise ValueError(f"{where} must lie in [0, 1], not {entry!s}")
     totals = np.array([math.fsum(row) for row in matrix])
     off = np.abs(totals - 1.0)
     if off.max() > ROW_SUM:
         row = int(np.argmax(off))
-        msg = f"kernel[{row}] must sum to 1 within {ROW_SUM:g}, not to {totals[row]!s}"
-        raise ValueError(msg)
+        raise ValueError(f"kernel[{row}] must sum to 1 within {ROW_SUM:g}, not to {totals[row]!s}")
     distinct: Array = np.unique(matrix, axis=0)  # before the division, which could make different rows equal
     divided: Array = distinct / np.array([[math.fsum(row)] for row in distinct])
     return divided

@@ -87,12 +87,12 @@ def format_lower(value: float, format_spec: str = ".6g") -> str:
 def _outward(value: float, format_spec: str, rounding: str) -> str:
     exact = _decimal(value)
     if not isinstance(format_spec, str):
-        msg = f"format_spec must be a string, not {shown(format_spec)}"
-        raise TypeError(msg)
+        raise TypeError(f"format_spec must be a string, not {shown(format_spec)}")
     found = SPECIFICATION.fullmatch(format_spec)
     if not found:
-        msg = f"format_spec must be a width, a precision and one of e, f, g and %, such as '.4g', not {shown(format_spec)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"format_spec must be a width, a precision and one of e, f, g and %, such as '.4g', not {shown(format_spec)}"
+        )
     precision = 6 if found["precision"] is None else int(found["precision"])
     text = _digits(exact, precision, found["kind"], rounding) if exact.is_finite() else str(float(value))
     return text.rjust(int(found["width"] or 0))
@@ -102,11 +102,9 @@ def _decimal(value: float) -> Decimal:
     """Return the number without any rounding."""
     good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not good or (isinstance(value, np.floating) and value.itemsize > 8):
-        msg = f"value must be a real number, an integer or at most a double, not {shown(value)}"
-        raise TypeError(msg)
+        raise TypeError(f"value must be a real number, an integer or at most a double, not {shown(value)}")
     if isinstance(value, int) and abs(value) >= 10**308:
-        msg = "value must have at most 308 digits if it is an integer"
-        raise ValueError(msg)
+        raise ValueError("value must have at most 308 digits if it is an integer")
     return Decimal(int(value)) if isinstance(value, (int, np.integer)) else Decimal(float(value))
 
 

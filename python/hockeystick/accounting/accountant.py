@@ -620,8 +620,9 @@ class Accountant(Steps):
         """Return the certified upper end after every step, each by itself."""
         ledger, steps = record.totals(), record.num_steps
         if steps > LONGEST_CURVE:
-            msg = f"epsilon_curve gives one number for each of {steps} steps; at most {LONGEST_CURVE} will do: ask epsilon instead"
-            raise ValueError(msg)
+            raise ValueError(
+                f"epsilon_curve gives one number for each of {steps} steps; at most {LONGEST_CURVE} will do: ask epsilon instead"
+            )
         runs = list(record.runs())
         if len(runs) == 1 and self._engine == "auto" and self._adjacency == "add_or_remove":
             only = runs[0][0]
@@ -659,8 +660,7 @@ class Accountant(Steps):
 def _question(epsilon: float | None, delta: float | None) -> Question:
     """Return what is asked: delta at an epsilon, or epsilon at a delta."""
     if (epsilon is None) == (delta is None):
-        msg = f"exactly one of epsilon and delta must be given, not epsilon={epsilon}, delta={delta}"
-        raise ValueError(msg)
+        raise ValueError(f"exactly one of epsilon and delta must be given, not epsilon={epsilon}, delta={delta}")
     if epsilon is not None:
         return Question(False, scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE))
     return Question(True, scalar("delta", cast(float, delta), *DELTA))
@@ -669,8 +669,7 @@ def _question(epsilon: float | None, delta: float | None) -> Question:
 def require_accountant(name: str, value: object) -> None:
     """Refuse what is no accountant."""
     if not isinstance(value, Accountant):
-        msg = f"{name} must be an Accountant, not {shown(value)}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be an Accountant, not {shown(value)}")
 
 
 def _warn_of_large(delta: ArrayLike, composed: Composition) -> None:

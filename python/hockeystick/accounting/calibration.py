@@ -84,16 +84,14 @@ def calibrate(
     13.0910
     """
     if not callable(make_accountant):
-        msg = f"make_accountant must be callable, not {shown(make_accountant)}"
-        raise TypeError(msg)
+        raise TypeError(f"make_accountant must be callable, not {shown(make_accountant)}")
     budget = _budget(epsilon=epsilon, delta=delta, advantage=advantage, tpr=tpr, fpr=fpr)
     ends = _ends(bracket, integer=integer)
 
     def spent(x: float) -> float:
         accountant = make_accountant(round(x) if integer else x)
         if not isinstance(accountant, Accountant):
-            msg = f"make_accountant must return an Accountant, not {shown(accountant)}"
-            raise TypeError(msg)
+            raise TypeError(f"make_accountant must return an Accountant, not {shown(accountant)}")
         return budget.spent(accountant)
 
     at_ends = [spent(x) for x in ends]
@@ -101,8 +99,9 @@ def calibrate(
     feasible = [probe for probe in probes if probe.excess <= 0]
     if not feasible:
         first, second = (f"{format_upper(reached)} at {x:g}" for x, reached in zip(ends, at_ends, strict=True))
-        msg = f"bracket must have an end whose {budget.name} is at most {budget.allowed}, not {first} and {second}; widen it"
-        raise ValueError(msg)
+        raise ValueError(
+            f"bracket must have an end whose {budget.name} is at most {budget.allowed}, not {first} and {second}; widen it"
+        )
     if len(feasible) == len(probes):
         best = max(feasible, key=lambda probe: probe.excess)
     else:
@@ -137,23 +136,19 @@ def _budget(**arguments: Any) -> Budget:
 
         return Budget(f"true-positive rate at fpr={fpr}", tpr, found)
     words = ", ".join(f"{name}={value}" for name, value in given.items()) or "none"
-    msg = f"one budget must be given: epsilon and delta, or advantage, or tpr and fpr; not {words}"
-    raise ValueError(msg)
+    raise ValueError(f"one budget must be given: epsilon and delta, or advantage, or tpr and fpr; not {words}")
 
 
 def _ends(bracket: tuple[float, float], *, integer: bool) -> list[float]:
     try:
         low, high = bracket
     except (TypeError, ValueError):
-        msg = f"bracket must be two numbers, not {shown(bracket)}"
-        raise TypeError(msg) from None
+        raise TypeError(f"bracket must be two numbers, not {shown(bracket)}") from None
     ends = [scalar("bracket", x, math.isfinite, "hold finite numbers") for x in (low, high)]
     if ends[0] == ends[1]:
-        msg = f"bracket must hold two different numbers, not {shown(bracket)}"
-        raise ValueError(msg)
+        raise ValueError(f"bracket must hold two different numbers, not {shown(bracket)}")
     if integer and not all(x.is_integer() and abs(x) <= LARGEST_COUNT for x in ends):
-        msg = f"bracket must hold integers of at most 2^53 if integer=True, not {shown(bracket)}"
-        raise ValueError(msg)
+        raise ValueError(f"bracket must hold integers of at most 2^53 if integer=True, not {shown(bracket)}")
     return ends
 
 

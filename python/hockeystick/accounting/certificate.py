@@ -55,12 +55,12 @@ def certified(composed: Composition, question: Question, *, lower: bool, slack: 
     spare = 1.0 + scalar("slack", slack, *interval("[0, 1]"))
     ledger = [_entry(step, count, composed.adjacency) for step, count in composed.ledger.items()]
     if not 1 <= len(ledger) <= LONGEST:
-        msg = f"a certificate needs 1 to {LONGEST} different mechanisms that are composed, not {len(ledger)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"a certificate needs 1 to {LONGEST} different mechanisms that are composed, not {len(ledger)}"
+        )
     bound = next((step for step in composed.ledger if isinstance(step, ONLY_DOMINATE)), None)
     if lower and bound is not None:
-        msg = f"lower must be False: the rule for {shown(bound)} bounds what it leaks from above alone"
-        raise ValueError(msg)
+        raise ValueError(f"lower must be False: the rule for {shown(bound)} bounds what it leaks from above alone")
     at = question
     if question.for_epsilon:
         at = question._replace(value=min(question.value * spare, 1.0) if lower else question.value / spare)
@@ -70,10 +70,9 @@ def certified(composed: Composition, question: Question, *, lower: bool, slack: 
         end = end / spare if lower else min(end * spare, 1.0)
     asked, given = ("epsilon", "delta") if question.for_epsilon else ("delta", "epsilon")
     if lower and end == 0.0:
-        msg = (
+        raise ValueError(
             f"lower must be False: at {given} = {question.value!r} the lower end of {asked} is 0, which claims nothing"
         )
-        raise ValueError(msg)
     ends = {asked: end, given: question.value}
     claim = {name: _written(name, ends[name]) for name in ("epsilon", "delta")}
     whole = {
@@ -89,8 +88,7 @@ def certified(composed: Composition, question: Question, *, lower: bool, slack: 
 def certificate_path(path: object) -> Path:
     """Return the path of a certificate."""
     if not isinstance(path, (str, os.PathLike)):
-        msg = f"certificate must be a path, not {shown(path)}"
-        raise TypeError(msg)
+        raise TypeError(f"certificate must be a path, not {shown(path)}")
     return Path(path)
 
 
@@ -101,8 +99,7 @@ def write(path: Path, certificate: str) -> None:
 
 def _entry(mechanism: Mechanism, count: int, adjacency: Adjacency) -> dict[str, Any]:
     if reason := _uncovered(mechanism, adjacency):
-        msg = f"{shown(mechanism)} cannot be certified under adjacency={adjacency!r}: {reason}"
-        raise ValueError(msg)
+        raise ValueError(f"{shown(mechanism)} cannot be certified under adjacency={adjacency!r}: {reason}")
     return {"count": _written("count", count), "mechanism": _written("mechanism", mechanism)}
 
 
@@ -144,7 +141,6 @@ def _written(name: str, value: Any) -> Any:
     if name in DOMAINS:
         scalar(f"{name} of a certificate", value, *DOMAINS[name])
     if 0.0 < value < SMALLEST:
-        msg = f"{name} of a certificate must be 0 or at least 2^-999, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} of a certificate must be 0 or at least 2^-999, not {value!r}")
     decimal = str(value)
     return decimal if Fraction(decimal) == value else float(value).hex()

@@ -151,14 +151,14 @@ class Composition:
     def require_certified(self) -> None:
         """Raise ValueError if a mechanism is only estimated."""
         if self.status != "certified":
-            msg = "a mechanism here is only estimated, so that no bound can be certified; delta_bracket, epsilon_bracket and explain answer"
-            raise ValueError(msg)
+            raise ValueError(
+                "a mechanism here is only estimated, so that no bound can be certified; delta_bracket, epsilon_bracket and explain answer"
+            )
 
     def steps(self, *, upper: bool) -> list[CountedPair]:
         """Return the steps for the upper or the lower end, with all Gaussian steps merged into one."""
         if self.failure > 0.0:
-            msg = "a ledger whose steps may fail has no pairs: the probability adds to every delta"
-            raise ValueError(msg)
+            raise ValueError("a ledger whose steps may fail has no pairs: the probability adds to every delta")
         return self._accountant(upper_only=upper).steps(upper)
 
     def _accountant(self, *, upper_only: bool) -> core.Accountant:
@@ -224,8 +224,9 @@ class Composition:
     def _by_renyi(self, question: Question) -> Answer:
         """Answer by converting the sum of the Renyi divergences."""
         if self.engine != "auto":
-            msg = f"engine={shown(self.engine)} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
-            raise ValueError(msg)
+            raise ValueError(
+                f"engine={shown(self.engine)} has no answer where a mechanism is known by its Renyi divergences alone; use engine='auto'"
+            )
         upper, order = renyi.best(self.ledger, self.adjacency, *question)
         return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", "both")
 
@@ -233,8 +234,7 @@ class Composition:
         """Return the bracket of the composition from those of its directions, the largest upper end first."""
         lower, upper = max(answer.lower for answer in found), found[0].upper
         if not 0 <= lower <= upper:
-            msg = f"the bracket [{lower}, {upper}] is empty. This is a bug in hockeystick."
-            raise RuntimeError(msg)
+            raise RuntimeError(f"the bracket [{lower}, {upper}] is empty. This is a bug in hockeystick.")
         return Bracket(lower, upper, found[0].method, self.status)
 
     def _in_words(self, answer: core.Answer, question: Question) -> Answer:

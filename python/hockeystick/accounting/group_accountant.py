@@ -53,8 +53,9 @@ def group_accountant(accountant: Accountant, group_size: int) -> Accountant:
     for step, count in accountant.ledger.items():
         of_all = of_group(step, size, accountant.adjacency)
         if of_all is None:
-            msg = f"accountant must hold steps that have a mechanism for groups of {size} records, which is not known of {shown(step)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"accountant must hold steps that have a mechanism for groups of {size} records, which is not known of {shown(step)}"
+            )
         group.compose(of_all, count)
     return group
 
@@ -104,8 +105,9 @@ def group_epsilon(accountant: Accountant, group_size: int, delta: float) -> floa
     delta = scalar("delta", delta, *DELTA)
     of_one = accountant._composition()
     if not has_chains(of_one):
-        msg = f"accountant must not name the number of records where they are added or removed, as {shown(accountant)} does"
-        raise ValueError(msg)
+        raise ValueError(
+            f"accountant must not name the number of records where they are added or removed, as {shown(accountant)} does"
+        )
     if size == 1:
         return of_one.upper_epsilon(delta)
     return min(exact_epsilon(of_one, size, delta), chained_epsilon(of_one, size, delta))

@@ -122,13 +122,11 @@ class PrivacyLossDistribution:
             If the argument is not a PrivacyLossDistribution.
         """
         if not isinstance(other, PrivacyLossDistribution):
-            msg = f"other must be a PrivacyLossDistribution, not {shown(other)}"
-            raise TypeError(msg)
+            raise TypeError(f"other must be a PrivacyLossDistribution, not {shown(other)}")
         for name in ("adjacency", "interval"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
-                msg = f"other must have {name}={shown(mine)}, not {shown(theirs)}"
-                raise ValueError(msg)
+                raise ValueError(f"other must have {name}={shown(mine)}, not {shown(theirs)}")
         ledger = dict(self._ledger)
         for mechanism, count in other.ledger.items():
             ledger[mechanism] = count_scalar("count", ledger.get(mechanism, 0) + count)

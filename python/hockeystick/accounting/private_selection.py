@@ -92,8 +92,7 @@ def _log_success(shape: float, mean: float) -> float:
     """Return log gamma for which the mean is E K, by bisection, on the side of the larger mean."""
     low, high = -700.0, 0.0
     if log_mean(shape, low) < math.log(mean):
-        msg = f"mean must be at most {math.exp(log_mean(shape, low)):g} for shape {shape:g}, not {mean:g}"
-        raise ValueError(msg)
+        raise ValueError(f"mean must be at most {math.exp(log_mean(shape, low)):g} for shape {shape:g}, not {mean:g}")
     return halve(lambda x: log_mean(shape, x) >= math.log(mean), low, high, tolerance=1e-13, smallest=1e-3)[0]
 
 

@@ -41,8 +41,7 @@ def of_ledger(ledger: Mapping[Mechanism, int], adjacency: Adjacency, order: floa
     """Return the sum over the ledger, the larger of both directions."""
     unknown = next((mechanism for mechanism in ledger if mechanism.status != "certified"), None)
     if unknown is not None:
-        msg = f"rdp has no bound for {shown(unknown)}, which is only estimated"
-        raise ValueError(msg)
+        raise ValueError(f"rdp has no bound for {shown(unknown)}, which is only estimated")
     if any(mechanism._added_failure() > 0.0 for mechanism in ledger):
         return math.inf
     found = max(

@@ -46,12 +46,12 @@ def require_format(state: Mapping[str, Any], form: str, versions: Sequence[int],
     """Raise if a state is not of this format and one of these versions, or lacks a name."""
     require_plain(state)
     if not isinstance(state, Mapping):
-        msg = f"state must be a mapping, not {shown(state)}"
-        raise TypeError(msg)
+        raise TypeError(f"state must be a mapping, not {shown(state)}")
     if state.get("format") != form or state.get("version") not in versions:
         found = f"{shown(state.get('format'))} version {shown(state.get('version'))}"
-        msg = f"state must have format {shown(form)} and version {' or '.join(map(str, versions))}, not {found}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"state must have format {shown(form)} and version {' or '.join(map(str, versions))}, not {found}"
+        )
     _require(state, names, "state")
 
 
@@ -61,13 +61,11 @@ def require_plain(state: Any) -> None:
     while level:  # level by level, since what is nested deeply must not be called deeply
         for value in level:
             if isinstance(value, int) and abs(value) >= LARGEST:
-                msg = f"integers of state must be below 2^1024, not of {value.bit_length()} bits"
-                raise ValueError(msg)
+                raise ValueError(f"integers of state must be below 2^1024, not of {value.bit_length()} bits")
         level = [inner for value in level for inner in _inner(value)]
         depth += 1
         if depth > DEEPEST:
-            msg = f"state must have at most {DEEPEST} lists and mappings within each other, not more"
-            raise ValueError(msg)
+            raise ValueError(f"state must have at most {DEEPEST} lists and mappings within each other, not more")
 
 
 def _inner(value: Any) -> Iterable[Any]:
@@ -104,8 +102,7 @@ def _load_item(step: Mapping[str, Any]) -> tuple[Mechanism | Block, int]:
         return _load_run(step)
     _require(step, ("count",), "a block of state")
     if not (_is_list(step["steps"]) and step["steps"]):
-        msg = f"a block of state must have steps in a list, not {shown(step['steps'])}"
-        raise ValueError(msg)
+        raise ValueError(f"a block of state must have steps in a list, not {shown(step['steps'])}")
     return tuple(map(_load_item, step["steps"])), step["count"]
 
 
@@ -130,8 +127,7 @@ def _load_mechanism(state: Mapping[str, Any]) -> Mechanism:
     _require(state, ("name",), "a mechanism of state")
     known = _known()
     if state["name"] not in known:
-        msg = f"a mechanism of state must be one of {listed(known)}, not {shown(state['name'])}"
-        raise ValueError(msg)
+        raise ValueError(f"a mechanism of state must be one of {listed(known)}, not {shown(state['name'])}")
     kind = known[state["name"]]
     fields = dataclasses.fields(kind)
     needed = [field.name for field in fields if field.default is dataclasses.MISSING]  # what an older version wrote
@@ -158,9 +154,7 @@ def _is_list(value: object) -> bool:
 
 def _require(state: Any, names: Iterable[str], what: str) -> None:
     if not isinstance(state, Mapping):
-        msg = f"{what} must be a mapping, not {shown(state)}"
-        raise ValueError(msg)  # noqa: TRY004, a wrong file rather than a wrong call
+        raise ValueError(f"{what} must be a mapping, not {shown(state)}")
     missing = [name for name in names if name not in state]
     if missing:
-        msg = f"{what} must have {', '.join(missing)}"
-        raise ValueError(msg)
+        raise ValueError(f"{what} must have {', '.join(missing)}")

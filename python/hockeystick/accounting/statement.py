@@ -52,8 +52,9 @@ def guaranteed(of_all: Composition, delta: float, records: int | None = None) ->
     """Return what can be said of what is composed; the number of records is that of the mechanisms if not given."""
     bracket = of_all.bracket(Question(True, scalar("delta", delta, *DELTA)))
     if bracket.status != "certified":
-        msg = f"a statement needs certified numbers, and epsilon at delta = {delta} is only an estimate: a mechanism of the ledger is estimated"
-        raise ValueError(msg)
+        raise ValueError(
+            f"a statement needs certified numbers, and epsilon at delta = {delta} is only an estimate: a mechanism of the ledger is estimated"
+        )
     return Guaranteed(
         bracket,
         of_all.premises(),

@@ -167,8 +167,7 @@ def zcdp_rho(accountant: Accountant) -> float:
         else:
             rho += count * cost.rho
     if unknown:
-        msg = f"accountant must hold what is rho-zCDP, which is not known of {shown(unknown[0])}"
-        raise ValueError(msg)
+        raise ValueError(f"accountant must hold what is rho-zCDP, which is not known of {shown(unknown[0])}")
     return rho * (1 + (len(plain(composed)) + 4) * SHORT_SUM)
 
 

@@ -44,8 +44,7 @@ def canary_direction(features: ArrayLike) -> Array:
     """
     records = real("features", features)
     if records.ndim != 2 or 0 in records.shape or not np.isfinite(records).all():
-        msg = f"features must be finite and of shape (num_records, dimension), not of shape {records.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"features must be finite and of shape (num_records, dimension), not of shape {records.shape}")
     records = _near_one(records)
     direction = np.linalg.eigh(records.T @ records)[1][:, 0]  # eigenvalues ascend
     return np.asarray(direction * math.copysign(1.0, direction[np.argmax(np.abs(direction))]))
@@ -98,13 +97,13 @@ def canary_pair(
     vector = _near_one(real("direction", direction))
     length = float(np.linalg.norm(vector))
     if vector.ndim != 1 or not 0 < length < math.inf:
-        msg = f"direction must be a finite vector of positive length, not {shown(direction)}"
-        raise ValueError(msg)
+        raise ValueError(f"direction must be a finite vector of positive length, not {shown(direction)}")
     clip_norm = positive_scalar("clip_norm", clip_norm)
     choice("loss", loss, LOSSES)
     if (reach is None) != (loss == "linear"):
-        msg = f"reach must be given for loss='logistic' and only there, not {shown(reach)} for loss={shown(loss)}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"reach must be given for loss='logistic' and only there, not {shown(reach)} for loss={shown(loss)}"
+        )
     size = clip_norm
     if reach is not None:
         reach = non_negative_scalar("reach", reach)
@@ -124,8 +123,9 @@ def _logistic_size(clip_norm: float, reach: float) -> float:
     """Return the smallest s with s/(1 + e^(s reach)) = clip_norm, from above."""
     most = STEEPEST / (1.0 + math.exp(STEEPEST))
     if clip_norm * reach > most:
-        msg = f"clip_norm * reach must be at most {most:.5f} for a logistic canary, not {clip_norm} * {reach}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"clip_norm * reach must be at most {most:.5f} for a logistic canary, not {clip_norm} * {reach}"
+        )
     low, high = 2.0 * clip_norm, clip_norm * (1.0 + math.exp(STEEPEST))
     high = STEEPEST / reach if high * reach > STEEPEST else high
     return halve(lambda s: s < clip_norm * (1.0 + math.exp(s * reach)), low, high, tolerance=1e-12)[1]

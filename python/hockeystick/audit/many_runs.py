@@ -397,8 +397,9 @@ def individual_confidence(confidence: float, num_audits: int) -> float:
     """
     failure = failure_probability(confidence) / count_scalar("num_audits", num_audits)
     if 1.0 - failure == 1.0:
-        msg = f"num_audits must be smaller at confidence = {confidence}: that of each of {num_audits} audits would round to 1"
-        raise ValueError(msg)
+        raise ValueError(
+            f"num_audits must be smaller at confidence = {confidence}: that of each of {num_audits} audits would round to 1"
+        )
     return 1.0 - failure
 
 

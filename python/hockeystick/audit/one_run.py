@@ -212,8 +212,7 @@ def one_run(
     order, coins = _canaries(scores, included)
     made = count_scalar("num_guesses", num_guesses)
     if made > order.size:
-        msg = f"num_guesses must be at most the number of canaries, {order.size}, not {made}"
-        raise ValueError(msg)
+        raise ValueError(f"num_guesses must be at most the number of canaries, {order.size}, not {made}")
     delta = delta_of(delta, method)
     failure = failure_probability(confidence)
 
@@ -239,9 +238,7 @@ def _canaries(scores: ArrayLike, included: ArrayLike) -> tuple[NDArray[np.int64]
     values = scores_of("scores", scores, 1)
     coins = np.asarray(included)
     if coins.dtype != np.bool_:
-        msg = f"included must be an array of booleans, not of {coins.dtype}"
-        raise TypeError(msg)
+        raise TypeError(f"included must be an array of booleans, not of {coins.dtype}")
     if coins.shape != values.shape:
-        msg = f"included must have the shape of scores, {values.shape}, not {coins.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"included must have the shape of scores, {values.shape}, not {coins.shape}")
     return np.lexsort([shuffled(values.size, values, coins), values]), coins

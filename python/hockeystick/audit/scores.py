@@ -25,11 +25,9 @@ def scores_of(name: str, value: ArrayLike, fewest: int) -> Array:
     """Return one-dimensional scores without NaN; infinite ones can be ordered, too."""
     array = real(name, value)
     if array.ndim != 1 or array.size < fewest:
-        msg = f"{name} must be a sequence of at least {fewest} scores, not of shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a sequence of at least {fewest} scores, not of shape {array.shape}")
     if np.isnan(array).any():
-        msg = f"{name}[{int(np.argmax(np.isnan(array)))}] must be a number, not nan"
-        raise ValueError(msg)
+        raise ValueError(f"{name}[{int(np.argmax(np.isnan(array)))}] must be a number, not nan")
     return array
 
 
@@ -37,8 +35,7 @@ def delta_of(value: float, method: str) -> float:
     """Return delta, which must be positive for the Gaussian fit."""
     delta = scalar("delta", value, *DELTA)
     if method == "gdp" and delta == 0:
-        msg = "delta must be positive for method='gdp', under which every epsilon is infinite at 0"
-        raise ValueError(msg)
+        raise ValueError("delta must be positive for method='gdp', under which every epsilon is infinite at 0")
     return delta
 
 

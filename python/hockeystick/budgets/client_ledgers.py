@@ -49,36 +49,32 @@ def client_id(client: ClientId) -> ClientId:
     if isinstance(client, str):
         return _text_id(client)
     if isinstance(client, (bool, np.bool_)) or not isinstance(client, (int, np.integer)):
-        msg = f"a client's id must be a string or an integer of 64 bits, not {shown(client)}"
-        raise TypeError(msg)
+        raise TypeError(f"a client's id must be a string or an integer of 64 bits, not {shown(client)}")
     number = operator.index(client)
     if not -(2**63) <= number < 2**63:
-        msg = f"a client's id must be an integer of 64 bits, in [-2^63, 2^63), not {shown(number)}"
-        raise ValueError(msg)
+        raise ValueError(f"a client's id must be an integer of 64 bits, in [-2^63, 2^63), not {shown(number)}")
     return number
 
 
 def require_several(name: str, clients: Iterable[ClientId]) -> Iterable[ClientId]:
     """Return ids that are not one text: its letters would be taken for clients."""
     if isinstance(clients, (str, bytes, bytearray)):
-        msg = f"{name} must be several ids, such as a list, not one text {shown(clients)}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be several ids, such as a list, not one text {shown(clients)}")
     return clients
 
 
 def _text_id(client: str) -> str:
     if len(client) > LONGEST_ID:
-        msg = f"a client's id must have at most {LONGEST_ID} characters, not {len(client)}"
-        raise ValueError(msg)
+        raise ValueError(f"a client's id must have at most {LONGEST_ID} characters, not {len(client)}")
     text = unicodedata.normalize("NFC", str(client))  # which may be longer
     if len(text) > LONGEST_ID:
-        msg = f"a client's id must have at most {LONGEST_ID} characters in Unicode's normal form C, not {len(text)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"a client's id must have at most {LONGEST_ID} characters in Unicode's normal form C, not {len(text)}"
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        msg = f"a client's id must be text that UTF-8 can hold, not {client!a}"
-        raise ValueError(msg) from error
+        raise ValueError(f"a client's id must be text that UTF-8 can hold, not {client!a}") from error
     return text
 
 
@@ -92,8 +88,7 @@ def checked_budget(
     if isinstance(budget, Filter) and (epsilon, delta, adjacency) == (None, None, None) and not len(budget):
         return None, type(budget).from_state_dict(budget.state_dict())
     given = f"epsilon={shown(epsilon)}, delta={shown(delta)}, adjacency={shown(adjacency)}, budget={shown(budget)}"
-    msg = f"either epsilon and delta or a filter of which nothing is spent must be given, not {given}"
-    raise ValueError(msg)
+    raise ValueError(f"either epsilon and delta or a filter of which nothing is spent must be given, not {given}")
 
 
 def checked_head(path: str | os.PathLike[str], create: bool, expected_head: str | None) -> str | None:
@@ -102,11 +97,11 @@ def checked_head(path: str | os.PathLike[str], create: bool, expected_head: str 
     if expected_head is None:
         return None
     if not isinstance(expected_head, str) or not re.fullmatch("[0-9a-f]{64}", expected_head):
-        msg = f"expected_head must be 64 hexadecimal digits, as head returned them, not {shown(expected_head)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"expected_head must be 64 hexadecimal digits, as head returned them, not {shown(expected_head)}"
+        )
     if create or path == ":memory:":
-        msg = f"expected_head must be None for a new file, which has no history, not {shown(expected_head)}"
-        raise ValueError(msg)
+        raise ValueError(f"expected_head must be None for a new file, which has no history, not {shown(expected_head)}")
     return expected_head
 
 
@@ -239,12 +234,10 @@ class ClientAccounts:
         """Raise an error for an entry that these accounts could not have been given."""
         if isinstance(entry, Enrolment):
             if self.unknown(entry.clients) != entry.clients:  # checks each id, too
-                msg = "clients must be ids in normal form, and enrolled once"
-                raise ValueError(msg)
+                raise ValueError("clients must be ids in normal form, and enrolled once")
             return
         if entry.round < self.present.last_round:
-            msg = f"round {entry.round} comes after {self.present.last_round}"
-            raise ValueError(msg)
+            raise ValueError(f"round {entry.round} comes after {self.present.last_round}")
         for mechanism, count in entry.steps:
             self.checked(mechanism, count)
 
@@ -256,16 +249,16 @@ class ClientAccounts:
         positions = [self.position(name, client) for client in require_several(name, clients)]
         mask[positions] = True
         if int(mask.sum()) != len(positions):
-            msg = f"{name} must name each client once, not {int(mask.sum())} of them in {len(positions)} places"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{name} must name each client once, not {int(mask.sum())} of them in {len(positions)} places"
+            )
         return mask
 
     def position(self, name: str, client: ClientId) -> int:
         """Return a client's place in the order of enrolment."""
         position = self._positions.get(client_id(client), len(self))
         if position >= len(self):
-            msg = f"{name} must be enrolled, which {shown(client)} is not"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must be enrolled, which {shown(client)} is not")
         return position
 
     def exceeding(self, mechanism: Mechanism, count: int, charged: Mask) -> Mask:
@@ -426,8 +419,7 @@ class ClientLedgers:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse copy, deepcopy and pickle."""
-        msg = f"{type(self).__name__} cannot be copied or pickled: each would spend the same budget"
-        raise TypeError(msg)
+        raise TypeError(f"{type(self).__name__} cannot be copied or pickled: each would spend the same budget")
 
     def __enter__(self) -> Self:
         """Return the ledgers; leaving closes the file."""
@@ -515,8 +507,9 @@ class ClientLedgers:
         """
         number = count_scalar("number", number)
         if number < self._accounts.present.last_round:
-            msg = f"number must be at least that of the last round, {self._accounts.present.last_round}, not {number}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"number must be at least that of the last round, {self._accounts.present.last_round}, not {number}"
+            )
         count = self._accounts.checked(mechanism, count)
         charged = self._accounts.mask("clients", clients)
         drawn = None if participants is None else self._accounts.mask("participants", participants)
@@ -526,8 +519,7 @@ class ClientLedgers:
         if exceeding.any():
             some = self._accounts.ids[int(exceeding.argmax())]
             what = f"{count} x {shown(mechanism)} exceeds the budget of {int(exceeding.sum())} clients"
-            msg = f"{what}, such as {shown(some)}; nothing was charged"
-            raise BudgetExceededError(msg)
+            raise BudgetExceededError(f"{what}, such as {shown(some)}; nothing was charged")
         self._journal.require_unchanged()
         if count:
             self._write(entry)
@@ -697,11 +689,10 @@ class ClientLedgers:
             return
         size, num_clients = int(entry.participants.sum()), int(entry.charged.sum())
         if self._accounts.present.sizes.improbable(mechanism, num_clients, size):
-            msg = (
+            raise ValueError(
                 f"participants must be samples of {shown(mechanism)}, which {size} of {num_clients} after those before are with a "
                 f"probability below {LEVEL:g}: too many, or too often the same number, as where batches have a fixed size"
             )
-            raise ValueError(msg)
 
     def _write(self, entry: Entry) -> None:
         """Write an entry, then take it into memory; an interrupt in between leaves it to the next call to find out which of both was done."""
@@ -730,11 +721,10 @@ class ClientLedgers:
 
     def _require_own_process(self) -> None:
         if os.getpid() != self._process:
-            msg = (
+            raise RuntimeError(
                 f"{type(self).__name__} belongs to process {self._process}, and this is {os.getpid()}, a fork of it: "
                 "each would spend the same budget; open the file after the fork, in one process"
             )
-            raise RuntimeError(msg)
 
     def _leave(self, within: bool) -> None:
         """Give the turn back where an exception came between the end of its `with` and this; `within` a turn, it goes on."""
@@ -744,11 +734,11 @@ class ClientLedgers:
     def _require_ready(self, within: bool) -> None:
         """Refuse what is closed, and what interrupts a write; begin where no interrupt was."""
         if self._ended:
-            msg = f"{type(self).__name__} is closed, by close or after a failure to write: open the file again"
-            raise RuntimeError(msg)
+            raise RuntimeError(
+                f"{type(self).__name__} is closed, by close or after a failure to write: open the file again"
+            )
         if within and self._writing:  # by this very thread
-            msg = f"{type(self).__name__} is being written, and cannot be used by what interrupts that"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"{type(self).__name__} is being written, and cannot be used by what interrupts that")
         if not within:
             self._writing = False  # an interrupt may have left it set
             self._settle()

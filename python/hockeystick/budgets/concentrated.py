@@ -157,8 +157,9 @@ class ZeroConcentratedFilter(Filter):
 
         lowest, highest = -332.0, 332.0  # of log2(rho): within [1e-100, 1e100]
         if not fits(lowest):
-            msg = f"epsilon must leave a rho of at least 1e-100 beside xi = {xi:g} and failure = {failure:g}, not be {epsilon:g} at delta = {delta:g}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"epsilon must leave a rho of at least 1e-100 beside xi = {xi:g} and failure = {failure:g}, not be {epsilon:g} at delta = {delta:g}"
+            )
         rho = 2.0 ** (highest if fits(highest) else halve(fits, lowest, highest, most=70)[0])
         return cls(rho, xi=xi, delta=failure, adjacency=adjacency)
 
@@ -192,12 +193,12 @@ class ZeroConcentratedFilter(Filter):
 def concentrated_parts(mechanism: Mechanism, adjacency: Adjacency) -> tuple[float, float, float]:
     """Return rho, xi and delta of a step, or raise ValueError."""
     if mechanism.status != "certified":
-        msg = f"mechanism must be certified, and {shown(mechanism)} is only estimated"
-        raise ValueError(msg)
+        raise ValueError(f"mechanism must be certified, and {shown(mechanism)} is only estimated")
     cost = concentrated_cost(mechanism, adjacency)
     if cost is None:
-        msg = f"mechanism must be zero-concentrated, which is not known of {shown(mechanism)}; RenyiFilter and RenyiOdometer take others"
-        raise ValueError(msg)
+        raise ValueError(
+            f"mechanism must be zero-concentrated, which is not known of {shown(mechanism)}; RenyiFilter and RenyiOdometer take others"
+        )
     return cost.rho, cost.xi, cost.delta
 
 

@@ -105,8 +105,9 @@ class GaussianFilter(Filter):
         pairs = mechanism._pairs(self._adjacency) if mechanism._has_pair else []
         pairs = [(pair, count) for pair, count in pairs if pair.leaks]
         if not mechanism._has_pair or not all(pair.is_gaussian for pair, _ in pairs):
-            msg = f"mechanism must be Gaussian noise without sampling, not {shown(mechanism)}; RenyiFilter takes others"
-            raise ValueError(msg)
+            raise ValueError(
+                f"mechanism must be Gaussian noise without sampling, not {shown(mechanism)}; RenyiFilter takes others"
+            )
         return (math.fsum(count * pair.gaussian_shift * pair.gaussian_shift for pair, count in pairs),)
 
 
@@ -121,8 +122,7 @@ def _largest_mu(epsilon: float, delta: float) -> float:
     for step in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-6):
         if _of_mu(feasible := mu * (1.0 - step)).epsilon(delta) <= epsilon:
             return scalar("mu of epsilon and delta", feasible, *SCALE)
-    msg = f"no mu was found for epsilon = {epsilon}, delta = {delta}. This is a bug in hockeystick."
-    raise RuntimeError(msg)
+    raise RuntimeError(f"no mu was found for epsilon = {epsilon}, delta = {delta}. This is a bug in hockeystick.")
 
 
 class RenyiFilter(Filter):
@@ -188,8 +188,9 @@ class RenyiFilter(Filter):
         penalty = _penalty(self._order, delta)
         budget = epsilon - penalty - GAUSSIAN_TAIL * (epsilon + abs(penalty) + 1.0)
         if not SCALE[0](budget):
-            msg = f"epsilon must leave a budget at order {self._order:g}: be larger than {penalty:g} at delta {delta:g}, not {epsilon:g}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"epsilon must leave a budget at order {self._order:g}: be larger than {penalty:g} at delta {delta:g}, not {epsilon:g}"
+            )
         return budget
 
     @property

@@ -125,11 +125,9 @@ class IndividualFilter(ThreadSafe[Spent]):
         self, budget: GaussianFilter | RenyiFilter, num_records: int, *, spent: ArrayLike | None = None
     ) -> None:
         if not isinstance(budget, (GaussianFilter, RenyiFilter)):
-            msg = f"budget must be a GaussianFilter or a RenyiFilter, not {shown(budget)}"
-            raise TypeError(msg)
+            raise TypeError(f"budget must be a GaussianFilter or a RenyiFilter, not {shown(budget)}")
         if len(budget):
-            msg = f"budget must have nothing spent, not be {shown(budget)}"
-            raise ValueError(msg)
+            raise ValueError(f"budget must have nothing spent, not be {shown(budget)}")
         self._budget = type(budget).from_state_dict(budget.state_dict())
         num_records = count_scalar("num_records", num_records)
         before = np.zeros(num_records) if spent is None else self._of_records("spent", spent, num_records).copy()
@@ -229,8 +227,9 @@ class IndividualFilter(ThreadSafe[Spent]):
         if rate == 1.0:
             return squares(distances) * (1.0 if self._sampled is None else 0.5 * self._sampled.order * UP)
         if self._sampled is None or adjacency == "replace":
-            msg = f"sampling_rate must be 1 with {shown(self._budget)}, not {rate:g}: samples need a RenyiFilter with adjacency='add_or_remove'"
-            raise ValueError(msg)
+            raise ValueError(
+                f"sampling_rate must be 1 with {shown(self._budget)}, not {rate:g}: samples need a RenyiFilter with adjacency='add_or_remove'"
+            )
         return self._sampled.of(distances, rate)
 
     @staticmethod
@@ -242,6 +241,5 @@ class IndividualFilter(ThreadSafe[Spent]):
         """Return checked values, one for each record."""
         checked = vector(name, STRICT.non_negative_or_infinite(name, values))
         if checked.size != num_records:
-            msg = f"{name} must be one for each record ({num_records}), not {checked.size}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must be one for each record ({num_records}), not {checked.size}")
         return checked

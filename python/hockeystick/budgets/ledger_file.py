@@ -44,12 +44,10 @@ class Mark(NamedTuple):
 def resolved(path: str | os.PathLike[str]) -> str:
     """Return an absolute path, or ":memory:"."""
     if not isinstance(path, (str, os.PathLike)):
-        msg = f"path must be a string or path-like, not {shown(path)}"
-        raise TypeError(msg)
+        raise TypeError(f"path must be a string or path-like, not {shown(path)}")
     name = os.fsdecode(os.fspath(path))
     if not name or "\0" in name:
-        msg = f"path must name a file, or be {shown(MEMORY)}, not {shown(name)}"
-        raise ValueError(msg)
+        raise ValueError(f"path must name a file, or be {shown(MEMORY)}, not {shown(name)}")
     return MEMORY if name == MEMORY else str(Path(name).absolute())
 
 
@@ -58,11 +56,11 @@ def make(path: str) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
     except FileExistsError as error:
-        msg = f"create=True makes a new file, and there is one at {path}: open it without create=True"
-        raise ValueError(msg) from error
+        raise ValueError(
+            f"create=True makes a new file, and there is one at {path}: open it without create=True"
+        ) from error
     except OSError as error:
-        msg = f"{path} cannot be made: {error}"
-        raise RuntimeError(msg) from error
+        raise RuntimeError(f"{path} cannot be made: {error}") from error
 
 
 def require_file(path: str) -> None:
@@ -70,17 +68,17 @@ def require_file(path: str) -> None:
     try:
         found = Path(path).stat()
     except FileNotFoundError as error:
-        msg = f"path must be a file of client ledgers, and there is none at {path}: only create=True makes one"
-        raise ValueError(msg) from error
+        raise ValueError(
+            f"path must be a file of client ledgers, and there is none at {path}: only create=True makes one"
+        ) from error
     except OSError as error:
-        msg = f"{path} cannot be opened: {error}"
-        raise RuntimeError(msg) from error
+        raise RuntimeError(f"{path} cannot be opened: {error}") from error
     if not stat.S_ISREG(found.st_mode):
-        msg = f"path must be a file of client ledgers, not {path}, which is no regular file"
-        raise ValueError(msg)
+        raise ValueError(f"path must be a file of client ledgers, not {path}, which is no regular file")
     if not found.st_size:
-        msg = f"{path} is empty: what was in it is lost, or its making was interrupted; nothing can be charged to it"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{path} is empty: what was in it is lost, or its making was interrupted; nothing can be charged to it"
+        )
 
 
 def mark(path: str) -> Mark | None:
@@ -146,8 +144,7 @@ def decode_settings(row: Row) -> dict[str, Any]:
     """Return what the first row says, or raise ValueError."""
     settings = json.loads(row.content)
     if not isinstance(settings, dict):
-        msg = f"settings must be a mapping, not {shown(settings)}"
-        raise ValueError(msg)  # noqa: TRY004, a wrong file rather than a wrong call
+        raise ValueError(f"settings must be a mapping, not {shown(settings)}")
     if "plan" in settings.get("fresh", {}):  # as it is written today: before, each run of it was written out
         settings["fresh"]["plan"] = Accountant.from_state_dict(settings["fresh"]["plan"]).state_dict()
     return settings
@@ -171,8 +168,7 @@ def decode(row: Row, num_clients: int) -> Entry:
     if row.charged is None:
         clients = content["clients"]
         if not isinstance(clients, list):
-            msg = "clients must be a list"
-            raise ValueError(msg)
+            raise ValueError("clients must be a list")
         return Enrolment(clients)
     steps = load_runs(content["steps"])
     for _, count in steps:
@@ -197,8 +193,7 @@ def _unpack(blob: bytes, num_clients: int) -> Mask:
     data = unpacker.decompress(blob, size + 1)
     mask = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=num_clients).astype(np.bool_)
     if len(data) != size or not unpacker.eof or unpacker.unused_data:
-        msg = f"a mask must have a bit for each of {num_clients} clients"
-        raise ValueError(msg)
+        raise ValueError(f"a mask must have a bit for each of {num_clients} clients")
     return mask
 
 
@@ -234,8 +229,7 @@ class Journal:
             # Only now: taking the file undoes what an interrupted process had half written.
             self._mark = self._present()
             if identity(self._mark) != identity(before):
-                msg = f"{self.path} was replaced while it was opened"
-                raise RuntimeError(msg)
+                raise RuntimeError(f"{self.path} was replaced while it was opened")
             if create or not self._is_file:
                 self._make(settings)
             self._open(settings)
@@ -275,8 +269,7 @@ class Journal:
                 self._run("ROLLBACK")
             (end,) = self._run("SELECT entries, digest FROM head")
         except sqlite3.Error as error:
-            msg = f"{self.path} cannot be read after an interrupt: {error}"
-            raise RuntimeError(msg) from error
+            raise RuntimeError(f"{self.path} cannot be read after an interrupt: {error}") from error
         present = self._present()
         if end not in (self._end, self._next) or identity(present) != identity(self._mark):
             raise self._changed()
@@ -288,8 +281,7 @@ class Journal:
         try:
             self._write([], row)
         except sqlite3.Error as error:
-            msg = f"{self.path} cannot be written: {error}"
-            raise RuntimeError(msg) from error
+            raise RuntimeError(f"{self.path} cannot be written: {error}") from error
 
     def replay(self, take: Callable[[Entry], None], expected_head: str | None) -> None:
         """Give all entries to `take`, and refuse a file that never had the expected head."""
@@ -299,8 +291,9 @@ class Journal:
             with self._readable(f"entry {number} of {self.num_entries}"):
                 take(entry)
         if not reached:
-            msg = f"{self.path} never had the expected_head {expected_head}: it is an older copy or another file"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{self.path} never had the expected_head {expected_head}: it is an older copy or another file"
+            )
 
     def history(self) -> Iterator[tuple[str, Entry]]:
         """Return all entries in order, each with the head before it; what is damaged raises ValueError."""
@@ -315,8 +308,7 @@ class Journal:
                 num_clients += len(entry.clients) if isinstance(entry, Enrolment) else 0
                 yield before.hex(), entry
         if found != head:
-            msg = f"{self.path} is {DAMAGED}: its head is not the digest of its entries"
-            raise ValueError(msg)
+            raise ValueError(f"{self.path} is {DAMAGED}: its head is not the digest of its entries")
 
     def _connection(self) -> sqlite3.Connection:
         """Return a connection that makes no file, and that several threads may use in turn."""
@@ -325,8 +317,7 @@ class Journal:
         try:
             database: sqlite3.Connection = sqlite3.connect(where, uri=self._is_file, **options)
         except sqlite3.Error as error:
-            msg = f"{self.path} cannot be opened: {error}"
-            raise RuntimeError(msg) from error
+            raise RuntimeError(f"{self.path} cannot be opened: {error}") from error
         database.text_factory = bytes  # damaged text is then no error of its own
         return database
 
@@ -338,11 +329,11 @@ class Journal:
             self._run("BEGIN EXCLUSIVE")
             self._run("COMMIT")
         except sqlite3.OperationalError as error:
-            msg = f"{self.path} cannot be locked: {error}; close the other process or connection that has it open"
-            raise RuntimeError(msg) from error
+            raise RuntimeError(
+                f"{self.path} cannot be locked: {error}; close the other process or connection that has it open"
+            ) from error
         except sqlite3.DatabaseError as error:
-            msg = f"path must be a file of client ledgers, not {self.path}: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"path must be a file of client ledgers, not {self.path}: {error}") from error
 
     def _make(self, settings: dict[str, Any]) -> None:
         """Write the tables and the settings, with a name that no other file has."""
@@ -354,18 +345,17 @@ class Journal:
         with self._readable("its tables"):
             tables = {name.decode(): text.decode() for name, text in self._run("SELECT name, sql FROM sqlite_master")}
         if set(tables) == BEFORE_DIGESTS:
-            msg = f"{self.path} is of format 1, which has no digests, and this release reads format {VERSION}: make a new file, and charge to it what was charged"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{self.path} is of format 1, which has no digests, and this release reads format {VERSION}: make a new file, and charge to it what was charged"
+            )
         if tables != TABLES:
-            msg = f"path must be a file of client ledgers, not {self.path}"
-            raise ValueError(msg)
+            raise ValueError(f"path must be a file of client ledgers, not {self.path}")
         with self._readable("its head"):
             (self._end,) = self._run("SELECT entries, digest FROM head")
             ((last,),) = self._run("SELECT max(sequence) FROM entries")
             count, head = self._end
             if type(count) is not int or type(head) is not bytes or last != count - 1:
-                msg = f"{last} is the last entry of {count}"
-                raise ValueError(msg)
+                raise ValueError(f"{last} is the last entry of {count}")
         with self._readable("its settings"):
             made = decode_settings(self._row(0, NO_DIGEST)[0])
         self._require(made, settings)
@@ -375,20 +365,19 @@ class Journal:
         changed = [key for key in asked if made.get(key) != asked[key]]
         if changed:
             stated = (", ".join(f"{key}={json.dumps(of.get(key))}" for key in changed) for of in (made, asked))
-            msg = f"{self.path} was made with {' but is opened with '.join(stated)}; open it as it was made, or begin a new file"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{self.path} was made with {' but is opened with '.join(stated)}; open it as it was made, or begin a new file"
+            )
 
     def _row(self, sequence: int, previous: bytes) -> tuple[Row, bytes]:
         """Return a row and its digest, which must be the one that is stored with it."""
         ((*fields, stored),) = self._run(FIELDS, sequence)
         if type(fields[0]) is not bytes or not all(field is None or type(field) is bytes for field in fields[1:]):
-            msg = "a field is of another type"
-            raise ValueError(msg)
+            raise ValueError("a field is of another type")
         row = Row(*fields)
         found = digest(previous, row)
         if found != stored:
-            msg = "its digest is not that of what it holds"
-            raise ValueError(msg)
+            raise ValueError("its digest is not that of what it holds")
         return row, found
 
     def _write(self, commands: Iterable[str], row: Row) -> None:
@@ -426,8 +415,7 @@ class Journal:
         try:
             yield
         except UNREADABLE as error:
-            msg = f"{self.path} is {DAMAGED}: {what} cannot be read: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"{self.path} is {DAMAGED}: {what} cannot be read: {error}") from error
 
     def _changed(self) -> RuntimeError:
         what = "it was moved, deleted, replaced or written to; nothing is charged to it"

@@ -83,8 +83,7 @@ class RenyiOdometer(Odometer):
     ) -> None:
         self._orders = tuple(scalar("orders", order, *ORDER) for order in orders)
         if len(set(self._orders)) != len(self._orders) or not self._orders:
-            msg = f"orders must be one or more, each once, not {shown(self._orders)}"
-            raise ValueError(msg)
+            raise ValueError(f"orders must be one or more, each once, not {shown(self._orders)}")
         super().__init__(delta, adjacency)
 
     @property

@@ -76,8 +76,7 @@ class PlannedFilter(Filter):
         self._plan = Accountant.from_state_dict(plan.state_dict())
         estimated = next((mechanism for mechanism in self._plan.ledger if mechanism.status != "certified"), None)
         if estimated is not None:
-            msg = f"plan must have certified steps alone, and {shown(estimated)} is only estimated"
-            raise ValueError(msg)
+            raise ValueError(f"plan must have certified steps alone, and {shown(estimated)} is only estimated")
         super().__init__(plan.adjacency)
 
     def __repr__(self) -> str:
@@ -116,10 +115,9 @@ class PlannedFilter(Filter):
     def _of_settings(cls, state: Mapping[str, Any]) -> Self:
         plan = Accountant.from_state_dict(state["plan"])
         if plan.adjacency != state["adjacency"]:
-            msg = (
+            raise ValueError(
                 f"adjacency of state must be that of its plan, {shown(plan.adjacency)}, not {shown(state['adjacency'])}"
             )
-            raise ValueError(msg)
         return cls(plan)
 
     def _epsilon(self, delta: float) -> float:
@@ -127,8 +125,7 @@ class PlannedFilter(Filter):
 
     def _find_cost(self, mechanism: Mechanism) -> tuple[float, ...]:
         if mechanism not in self._plan.ledger:
-            msg = f"mechanism must be one of the plan, not {shown(mechanism)}"
-            raise ValueError(msg)
+            raise ValueError(f"mechanism must be one of the plan, not {shown(mechanism)}")
         return ()
 
     def _room(self, record: Record, mechanism: Mechanism) -> int:

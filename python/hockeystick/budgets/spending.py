@@ -40,8 +40,9 @@ def limit_of(
         return scalar(name, given, *SCALE)
     if given is None and epsilon is not None and delta is not None:
         return largest(positive_scalar("epsilon", epsilon), scalar("delta", delta, *OPEN_PROBABILITY))
-    msg = f"either {name} or both epsilon and delta must be given, not {name}={shown(given)}, epsilon={shown(epsilon)}, delta={shown(delta)}"
-    raise ValueError(msg)
+    raise ValueError(
+        f"either {name} or both epsilon and delta must be given, not {name}={shown(given)}, epsilon={shown(epsilon)}, delta={shown(delta)}"
+    )
 
 
 class BudgetExceededError(RuntimeError):
@@ -233,16 +234,18 @@ class Filter(Spending):
 
     def _load(self, mechanism: Mechanism, count: int) -> None:
         if self.would_exceed(mechanism, self._checked(mechanism, count, 1)):
-            msg = f"the steps of state must fit its budget, not {count} x {shown(mechanism)} after {shown(self)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"the steps of state must fit its budget, not {count} x {shown(mechanism)} after {shown(self)}"
+            )
         self.spend(mechanism, count)
 
     def _paid(self, record: Record, step: Step, count: int) -> Record:
         """Return the record after steps, or raise BudgetExceededError."""
         room = self._room(record, step.mechanism)
         if count > room:
-            msg = f"{count} x {shown(step.mechanism)} exceeds what is left of {shown(self)}; {room} would fit"
-            raise BudgetExceededError(msg)
+            raise BudgetExceededError(
+                f"{count} x {shown(step.mechanism)} exceeds what is left of {shown(self)}; {room} would fit"
+            )
         costs = zip(record.spent, self._cost(step.mechanism), strict=True)
         return record.plus(step, count)._replace(spent=tuple(spent + count * Fraction(cost) for spent, cost in costs))
 

@@ -15,8 +15,7 @@ from hockeystick._checks import LARGEST_COUNT, NON_NEGATIVE, POSITIVE, PROBABILI
 def _require(is_right: bool, words: str, text: str) -> None:
     """Refuse a text that is not what it must be."""
     if not is_right:
-        message = f"must {words}, not {text}"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"must {words}, not {text}")
 
 
 def real(text: str) -> float:
@@ -103,8 +102,7 @@ def refuse(chosen: argparse.Namespace, names: Iterable[str], why: str) -> None:
     for name in names:
         value = getattr(chosen, name)
         if value is not None and value is not False:  # 0 is given, and equals False
-            message = f"argument {option(name)}: {why}"
-            raise ValueError(message)
+            raise ValueError(f"argument {option(name)}: {why}")
 
 
 def tell(chosen: argparse.Namespace, *doubts: str | None) -> None:

@@ -33,8 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
     for option in ("out", "plot", "checkpoint"):
         file: Path | None = getattr(chosen, option)
         if file is not None and (file.is_dir() or not file.parent.is_dir()):
-            message = f"--{option} must be a file in a folder that there is, not {file}"
-            raise ValueError(message)
+            raise ValueError(f"--{option} must be a file in a folder that there is, not {file}")
     result = simulate.run(
         told.algorithm,
         told.problem,

@@ -196,6 +196,5 @@ def init(chosen: argparse.Namespace) -> None:
         with chosen.file.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        message = f"file must be a new one, not {chosen.file}: it is there, and would be replaced"
-        raise ValueError(message) from None
+        raise ValueError(f"file must be a new one, not {chosen.file}: it is there, and would be replaced") from None
     sys.stdout.write(f"written to {chosen.file}; run it: hockeystick sweep run {chosen.file} -o out\n")

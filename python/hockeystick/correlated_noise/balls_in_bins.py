@@ -195,8 +195,9 @@ def in_noise(array: Array, noise_multiplier: float) -> Array:
     with np.errstate(all="ignore"):
         shifts = np.where(array > 0.0, np.maximum(array / noise_multiplier, LEAST_ENTRY), 0.0)
     if not shifts.max() <= LARGEST_ENTRY:
-        msg = f"noise_multiplier must be at least 1e-140 of the largest entry of strategy, {array.max()}, not {noise_multiplier}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"noise_multiplier must be at least 1e-140 of the largest entry of strategy, {array.max()}, not {noise_multiplier}"
+        )
     return shifts
 
 

@@ -237,12 +237,10 @@ def banded(strategy: ArrayLike, steps: int, separation: int, noise_multiplier: f
     array = strategy_array(strategy)
     num_steps, separation, noise_multiplier = scalars(locals())
     if array.ndim == 2 and array.shape != (num_steps, num_steps):
-        msg = f"strategy must be of shape ({num_steps}, {num_steps}), not {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"strategy must be of shape ({num_steps}, {num_steps}), not {array.shape}")
     below = _rows_below(array)
     if array[(below < 0) | (below >= separation)].any():
-        msg = f"strategy must be lower triangular with at most {separation} bands, the separation"
-        raise ValueError(msg)
+        raise ValueError(f"strategy must be lower triangular with at most {separation} bands, the separation")
     array = first_coefficients(array, num_steps) if array.ndim == 1 else array
     return Banded(array, num_steps, separation, noise_multiplier)
 
@@ -297,6 +295,7 @@ def check_participants(
         for one in some:
             times[one] = times.get(one, 0) + 1
             if times[one] > pattern.most or (one in last and not pattern.allows(step - last[one])):
-                msg = f"participants[{step}] must not have {shown(one)}, which was in step {last[one]}, {times[one]} times in all"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"participants[{step}] must not have {shown(one)}, which was in step {last[one]}, {times[one]} times in all"
+                )
             last[one] = step

@@ -81,13 +81,13 @@ def pattern_of(participation: Participation, separation: int | None, most: int |
     """Return the pattern that the words and numbers mean."""
     choice("participation", participation, ("single", "min_separation", "cyclic"))
     if (separation is None) != (participation == "single"):
-        msg = (
+        raise ValueError(
             f'separation must be given, unless participation is "single", not {separation} with {shown(participation)}'
         )
-        raise ValueError(msg)
     if most is not None and participation != "min_separation":
-        msg = f'max_participations must be for participation="min_separation", not {most} with {shown(participation)}'
-        raise ValueError(msg)
+        raise ValueError(
+            f'max_participations must be for participation="min_separation", not {most} with {shown(participation)}'
+        )
     apart = num_steps if separation is None else count_scalar("separation", separation)
     limit = num_steps if most is None else count_scalar("max_participations", most)
     return Pattern(participation == "cyclic", apart, limit).of_steps(num_steps)
@@ -308,8 +308,9 @@ def _of_ends(
 def limit_work(work: float) -> None:
     """Refuse what would take much more than ten seconds."""
     if work > MAX_WORK:
-        msg = f"strategy must need at most {MAX_WORK:.0e} multiplications, not {work:.0e}: fewer steps, bands or participations"
-        raise ValueError(msg)
+        raise ValueError(
+            f"strategy must need at most {MAX_WORK:.0e} multiplications, not {work:.0e}: fewer steps, bands or participations"
+        )
 
 
 MAX_STEPS = 2**22  # some 100 MB
@@ -321,8 +322,7 @@ def tree(num_steps: int, pattern: Pattern, *, prefixes_only: bool) -> Sensitivit
         levels = math.sqrt(num_steps.bit_length())
         return Sensitivity(levels * DOWN, levels * (1 + UNIT), (0,), "levels")
     if num_steps > MAX_STEPS:
-        msg = f"steps must be at most {MAX_STEPS}, not {num_steps}; use restarts"
-        raise ValueError(msg)
+        raise ValueError(f"steps must be at most {MAX_STEPS}, not {num_steps}; use restarts")
     if not pattern.limits(num_steps):
         squares = cyclic_squares(num_steps, pattern.separation, prefixes_only=prefixes_only)
         first = int(squares.argmax())
@@ -523,8 +523,7 @@ def strategy_array(strategy: ArrayLike, name: str = "strategy") -> Array:
 def first_coefficients(coefficients: Array, num_steps: int) -> Array:
     """Return those that count in so many steps, of which one at least is not zero."""
     if not coefficients[:num_steps].any():
-        msg = f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps"
-        raise ValueError(msg)
+        raise ValueError(f"strategy must have a coefficient that is not zero among its first {num_steps}, the steps")
     return coefficients[:num_steps]
 
 
@@ -533,6 +532,5 @@ def strategy_of_steps(strategy: ArrayLike, num_steps: int | None, name: str = "s
     array = strategy_array(strategy, name)
     if (array.ndim == 1) != (num_steps is not None):
         what = "needs steps" if array.ndim == 1 else "has its number of steps, and takes no steps"
-        msg = f"{name} of shape {array.shape} {what}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} of shape {array.shape} {what}")
     return array, array.shape[1] if num_steps is None else count_scalar("steps", num_steps)

@@ -151,8 +151,7 @@ def buffered_coefficients(decays: ArrayLike, scales: ArrayLike, *, steps: int) -
             coefficients[1:] += scale * rate ** np.arange(steps - 1, dtype=np.float64)
         coefficients[1:] *= 1.0 + (len(rates) + 8) * UNIT
     if not np.isfinite(coefficients).all():
-        msg = f"scales must have a finite sum, not one that overflows, of a largest scale of {read.max()}"
-        raise ValueError(msg)
+        raise ValueError(f"scales must have a finite sum, not one that overflows, of a largest scale of {read.max()}")
     if math.fsum(read) <= 1.0:  # never rising, and so it stays where rounding up lets one rise
         coefficients = np.maximum.accumulate(coefficients[::-1])[::-1].copy()
     return coefficients
@@ -310,11 +309,9 @@ def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
     """Return what is computed for C, and the r of the module's docstring."""
     array, steps = strategy_of_steps(inverse, num_steps, "inverse")
     if array.ndim == 2 and array.shape[0] != array.shape[1]:
-        msg = f"inverse of shape {array.shape} must be square"
-        raise ValueError(msg)
+        raise ValueError(f"inverse of shape {array.shape} must be square")
     if num_steps is not None and array[0] == 0:
-        msg = "inverse must have a first coefficient that is not 0, not 0.0: it is singular"
-        raise ValueError(msg)
+        raise ValueError("inverse must have a first coefficient that is not 0, not 0.0: it is singular")
     array = array[:steps]
     power = math.frexp(float(np.abs(array).max()))[1]
     # Scaling is exact, and what underflows is far below the rounding next to a largest entry in [1/2, 1).
@@ -323,11 +320,13 @@ def _inverted(inverse: ArrayLike, num_steps: int | None) -> tuple[Array, float]:
         strategy, error = _matrix(scaled) if num_steps is None else _coefficients(scaled, steps)
         strategy = np.ldexp(strategy, -power)
     if not error <= LARGEST_ERROR:
-        msg = f"inverse must be well-conditioned: what it inverts to is not known to {LARGEST_ERROR:g}, but to {error:.1e}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"inverse must be well-conditioned: what it inverts to is not known to {LARGEST_ERROR:g}, but to {error:.1e}"
+        )
     if not np.isfinite(strategy).all():
-        msg = f"inverse must not be so small that what it inverts to overflows, not have a largest entry of {np.abs(array).max()}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"inverse must not be so small that what it inverts to overflows, not have a largest entry of {np.abs(array).max()}"
+        )
     return strategy, error
 
 
@@ -349,8 +348,7 @@ def _matrix(inverse: Array) -> tuple[Array, float]:
     try:
         strategy = np.linalg.inv(inverse)
     except np.linalg.LinAlgError:
-        msg = "inverse must be invertible: it is singular"
-        raise ValueError(msg) from None
+        raise ValueError("inverse must be invertible: it is singular") from None
     residual = np.eye(num_steps) - strategy @ inverse
     rounding = (num_steps + 8) * UNIT * float(np.linalg.norm(np.abs(strategy) @ np.abs(inverse)))
     return np.asarray(strategy, np.float64), (float(np.linalg.norm(residual)) + rounding) * UP

@@ -16,8 +16,9 @@ def pair(first: str, p: ArrayLike, second: str, q: ArrayLike) -> tuple[Array, Ar
     """Check two distributions over the same outcomes, which are the last axis."""
     left, right = pmf(first, p), pmf(second, q)
     if left.shape[-1] != right.shape[-1]:
-        msg = f"{second} must have as many outcomes as {first}, not the shapes {right.shape} and {left.shape}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{second} must have as many outcomes as {first}, not the shapes {right.shape} and {left.shape}"
+        )
     left, right = broadcast(left, right)
     return left, right
 

@@ -76,8 +76,7 @@ def averaged_posterior(kernel: ArrayLike, weights: ArrayLike) -> Array:
     """
     rows, weight = pmf("kernel", kernel), pmf("weights", weights)
     if rows.ndim != 2 or weight.shape != rows.shape[:1]:
-        msg = f"kernel must have a row for each weight, not the shapes {rows.shape} and {weight.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"kernel must have a row for each weight, not the shapes {rows.shape} and {weight.shape}")
     return np.asarray(weight @ rows)
 
 
@@ -175,8 +174,7 @@ def federated_privacy_leakage(per_client: ArrayLike, reduction: Reduction = "max
     worst = choice("reduction", reduction, ("max", "mean")) == "max"
     leakages = np.atleast_1d(STRICT.within("per_client", per_client, LEAKAGE))
     if leakages.size == 0:
-        msg = "per_client must not be empty"
-        raise ValueError(msg)
+        raise ValueError("per_client must not be empty")
     return (leakages.max(axis=-1) if worst else leakages.mean(axis=-1))[()]
 
 
@@ -213,8 +211,7 @@ def max_bayesian_privacy_leakage(kernel: ArrayLike, prior: ArrayLike) -> float:
     """
     rows, before = pair("kernel", kernel, "prior", prior)
     if ((before == 0) & (rows > 0)).any():
-        msg = "prior must be positive wherever kernel is, not 0"
-        raise ValueError(msg)
+        raise ValueError("prior must be positive wherever kernel is, not 0")
     return float(np.where(before > 0, np.abs(log_ratio(rows, before)), 0.0).max())
 
 
@@ -403,11 +400,10 @@ def min_distortion_for_budget(unprotected: ArrayLike, budget: ArrayLike, log_rat
         least = np.where(gap > 0, np.maximum(gap / coefficient, gap**2 / LOG_2), 0.0)
     if (least > 1).any():
         at = int(np.argmax(least))
-        msg = (
+        raise InfeasibleBudgetError(
             f"budget must be within reach of a total variation distance of 1, not {budget.ravel()[at]:g} from an "
             f"unprotected leakage of {start.ravel()[at]:g}"
         )
-        raise InfeasibleBudgetError(msg)
     return least[()]
 
 
@@ -669,8 +665,7 @@ def max_near_optimal_gap(deficits: ArrayLike, probabilities: ArrayLike, total_va
     gaps = vector("deficits", STRICT.non_negative("deficits", deficits))
     weights = vector("probabilities", pmf("probabilities", probabilities))
     if gaps.shape != weights.shape:
-        msg = f"probabilities must be as long as deficits ({gaps.size}), not of length {weights.size}"
-        raise ValueError(msg)
+        raise ValueError(f"probabilities must be as long as deficits ({gaps.size}), not of length {weights.size}")
     half = scalar("total_variation", total_variation, *FRACTION) / 2.0
     order = np.argsort(gaps)
     reached = np.array([weights[gaps <= gap].sum() for gap in gaps[order]])
@@ -679,6 +674,7 @@ def max_near_optimal_gap(deficits: ArrayLike, probabilities: ArrayLike, total_va
         return float("inf")
     first = float(gaps[order][too_many[0]])
     if first == 0.0:
-        msg = f"total_variation must be at least twice the probability {reached[too_many[0]]:g} of the optima, not {2 * half:g}"
-        raise InfeasibleBudgetError(msg)
+        raise InfeasibleBudgetError(
+            f"total_variation must be at least twice the probability {reached[too_many[0]]:g} of the optima, not {2 * half:g}"
+        )
     return first

@@ -339,6 +339,5 @@ def aggregate(parameters: ArrayLike, weights: ArrayLike | None = None) -> Array:
         return np.asarray(rows.mean(axis=0))
     share = pmf("weights", weights)
     if share.shape != rows.shape[:1]:
-        msg = f"weights must have one entry for each client, not the shapes {share.shape} and {rows.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"weights must have one entry for each client, not the shapes {share.shape} and {rows.shape}")
     return np.asarray(share @ rows)

@@ -19,8 +19,9 @@ def _points(**points: ArrayLike) -> list[Array]:
     first, *rest = arrays
     for name in rest:
         if arrays[name].shape[-1:] != arrays[first].shape[-1:] and arrays[name].size != 1:
-            msg = f"{name} must have the dimension of {first}, not the shapes {arrays[name].shape} and {arrays[first].shape}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{name} must have the dimension of {first}, not the shapes {arrays[name].shape} and {arrays[first].shape}"
+            )
     return broadcast(*arrays.values())
 
 
@@ -104,13 +105,13 @@ def expected_gap(mean: ArrayLike, covariance: ArrayLike, w_star: ArrayLike, *, s
     matrix = STRICT.finite("covariance", covariance)
     centre = vector("mean", centre)
     if matrix.shape != (centre.size, centre.size):
-        msg = f"covariance must have the shape {(centre.size, centre.size)}, not {matrix.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"covariance must have the shape {(centre.size, centre.size)}, not {matrix.shape}")
     values = np.linalg.eigvalsh((matrix + matrix.T) / 2.0)
     slack = 1e-9 * max(float(values[-1]), 0.0)
     if np.abs(matrix - matrix.T).max() > slack or values[0] < -slack:
-        msg = f"covariance must be symmetric without negative eigenvalues, not with the smallest {values[0]:g}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"covariance must be symmetric without negative eigenvalues, not with the smallest {values[0]:g}"
+        )
     scale = positive_scalar("scale", scale)
     variance = scale * float(np.trace(matrix))
     bias = scale * float(((centre - optimum) ** 2).sum())
@@ -147,8 +148,7 @@ def expected_gap_from_samples(samples: ArrayLike, w_star: ArrayLike, *, scale: f
     """
     points, optimum = _points(samples=samples, w_star=w_star)
     if points.ndim != 2:
-        msg = f"samples must have the shape (number, dimension), not {points.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"samples must have the shape (number, dimension), not {points.shape}")
     scale = positive_scalar("scale", scale)
     centre = points.mean(axis=0)
     variance = scale * float(((points - centre) ** 2).sum(axis=1).mean())
@@ -228,8 +228,9 @@ def total_variance(weights: ArrayLike, means: ArrayLike, variances: ArrayLike) -
     within = STRICT.non_negative("variances", variances)
     for name, array in (("means", centres), ("variances", within)):
         if array.shape[:1] != weight.shape:
-            msg = f"{name} must have one entry for each weight, not the shapes {array.shape} and {weight.shape}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{name} must have one entry for each weight, not the shapes {array.shape} and {weight.shape}"
+            )
     rows = centres.reshape(weight.size, -1)
     between = float(weight @ ((rows - weight @ rows) ** 2).sum(axis=1))
     inside = float(weight @ within)

@@ -203,8 +203,9 @@ def view_from(view: View, proven: Mapping[View, Callable[[], Guarantee]]) -> Gua
         return smallest_of(WORDS[view], found)
     if refusal:
         raise refusal
-    msg = f"nothing is certified for released={shown(view)}, only for {' and '.join(map(repr, proven))}"
-    raise NoGuaranteeError(msg)
+    raise NoGuaranteeError(
+        f"nothing is certified for released={shown(view)}, only for {' and '.join(map(repr, proven))}"
+    )
 
 
 def smallest_of(released: str, found: Iterable[Guarantee]) -> Guarantee:

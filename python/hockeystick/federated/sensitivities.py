@@ -205,18 +205,17 @@ def _local_map(step_sizes: ArrayLike, smoothness: float, prox: float | None) -> 
     """Check the arguments of a local map; without a proximal term its coefficient is 0."""
     steps = STRICT.non_negative("step_sizes", step_sizes)
     if steps.ndim == 0 or steps.shape[-1] == 0:
-        msg = f"step_sizes must have the local steps as their last axis, at least one, not the shape {steps.shape}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"step_sizes must have the local steps as their last axis, at least one, not the shape {steps.shape}"
+        )
     bound = non_negative_scalar("smoothness", smoothness)
     if prox is None:
         return steps, bound, 0.0
     pull = positive_scalar("prox", prox)
     if pull <= bound:
-        msg = f"prox must be above smoothness ({bound}), not {pull}"
-        raise ValueError(msg)
+        raise ValueError(f"prox must be above smoothness ({bound}), not {pull}")
     if (steps * pull > 1.0).any():
-        msg = f"step_sizes must be at most 1/prox ({1.0 / pull}), not {steps.max()}"
-        raise ValueError(msg)
+        raise ValueError(f"step_sizes must be at most 1/prox ({1.0 / pull}), not {steps.max()}")
     return steps, bound, pull
 
 

@@ -72,11 +72,10 @@ class AggregatorChecks(Checks):
         for name, array in self.rounds.items():
             if array.shape[-1] != 1 and np.any(rounds != array.shape[-1]):
                 wanted = " and ".join(f"{count:.0f}" for count in rounds[:3])
-                msg = (
+                raise ValueError(
                     f"the last axis of {name} is the round: its length must be 1 or num_users // batch_size = {wanted}, "
                     f"not {array.shape[-1]}; a grid of constants has the shape (..., 1)"
                 )
-                raise ValueError(msg)
         longest: int = max(array.shape[-1] for array in self.rounds.values())
         return longest
 
@@ -308,11 +307,9 @@ def trusted_aggregator_batches(
     beta = STRICT.non_negative("smoothness", 0.0 if smoothness is None else smoothness)
     for name, value in (("radius", ball), ("smoothness", beta)):
         if value.ndim:
-            msg = f"{name} must be a number, not of shape {value.shape}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must be a number, not of shape {value.shape}")
     if sizes.sum() > LARGEST_COUNT:
-        msg = f"batch_sizes must sum to at most {LARGEST_COUNT}, not {sizes.sum():g}"
-        raise ValueError(msg)
+        raise ValueError(f"batch_sizes must sum to at most {LARGEST_COUNT}, not {sizes.sum():g}")
     grid.contracting_steps(step, beta)
     image = 2.0 * (ball + (0.0 if grid.convex else step * clip))
     points = epsilon[..., np.newaxis]
@@ -324,8 +321,9 @@ def trusted_aggregator_batches(
 def _each_round(name: str, value: ArrayLike, rounds: int) -> Array:
     array = STRICT.positive(name, value)
     if array.ndim and array.shape != (rounds,):
-        msg = f"{name} must be a number or of shape ({rounds},), one for each batch, not of shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{name} must be a number or of shape ({rounds},), one for each batch, not of shape {array.shape}"
+        )
     filled: Array = np.broadcast_to(array, (rounds,))
     return filled
 
@@ -494,8 +492,7 @@ def best_sampled(
         locals(), grid, **CONVEXITY
     ).values()
     if smoothness is None and not grid.convex:
-        msg = "smoothness must be given for a nonconvex loss"
-        raise ValueError(msg)
+        raise ValueError("smoothness must be given for a nonconvex loss")
     smooth = grid.non_negative("smoothness", 0.0 if smoothness is None else smoothness)
     grid.contracting_steps(learning_rate, smooth)
     convexity = grid.convexity(strong_convexity, smooth)

@@ -195,8 +195,9 @@ def find(name: str) -> Entry:
     entries = {entry.name: entry for entry in catalogue()}
     if name not in entries:
         near = difflib.get_close_matches(str(name), entries, n=1, cutoff=0.0)[0]
-        message = f"name must be one of those that `hockeystick figures` lists, not {name!r}; did you mean {near!r}?"
-        raise ValueError(message)
+        raise ValueError(
+            f"name must be one of those that `hockeystick figures` lists, not {name!r}; did you mean {near!r}?"
+        )
     return entries[name]
 
 

@@ -223,8 +223,7 @@ def best_of(cell: Cell, name: str, split: tuple[simulate.Problem, simulate.Probl
     if cell.private:
         spent = float(result.epsilon(1 / cell.records**2)[-1])
         if spent > cell.epsilon * (1 + 1e-9):
-            message = f"{name} spends epsilon {spent}, more than {cell.epsilon}"
-            raise ValueError(message)
+            raise ValueError(f"{name} spends epsilon {spent}, more than {cell.epsilon}")
     return training, float(np.mean(study.errors(result, test)))
 
 

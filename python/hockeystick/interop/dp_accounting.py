@@ -93,8 +93,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
             neighboring_relation = getattr(NeighboringRelation, "ADD_OR_REMOVE_ONE", None)
         super().__init__(neighboring_relation)
         if not isinstance(neighboring_relation, NeighboringRelation):
-            msg = f"neighboring_relation must be a NeighboringRelation, not {shown(neighboring_relation)}"
-            raise TypeError(msg)
+            raise TypeError(f"neighboring_relation must be a NeighboringRelation, not {shown(neighboring_relation)}")
         self._relation = _RELATIONS[neighboring_relation.name]
         self.accountant = Accountant(adjacency_of(self._relation))
 
@@ -215,8 +214,7 @@ class HockeyStickAccountant(PrivacyAccountant):  # type: ignore[misc]
         rates = STRICT.within("false_positive_rates", asked, OPEN_PROBABILITY).ravel()
         rates = rates[rates <= 0.5]
         if rates.size == 0:
-            msg = f"false_positive_rates must have one of at most 0.5, not {shown(false_positive_rates)}"
-            raise ValueError(msg)
+            raise ValueError(f"false_positive_rates must have one of at most 0.5, not {shown(false_positive_rates)}")
         if self._contains_non_dp_event:
             return math.inf
         return largest_mu(self.accountant, float(rates.min()), float(rates.max()))
@@ -277,8 +275,9 @@ def _dots(pair: core.Pair, forward: bool, h: float) -> Any:
     """Return one direction of one step on the grid."""
     bottom, top = (-_highest(pair, not forward), _highest(pair, forward))
     if (top - bottom) / h > LARGEST_GRID:
-        msg = f"value_discretization_interval={h} needs more than {LARGEST_GRID} points for losses from {bottom:g} to {top:g}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"value_discretization_interval={h} needs more than {LARGEST_GRID} points for losses from {bottom:g} to {top:g}"
+        )
     first, last = math.floor(bottom / h), math.ceil(top / h)
     deltas = [_delta(pair, forward, i * h) for i in range(first, last + 1)]
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(h, first, last, np.minimum.accumulate(deltas))
@@ -330,16 +329,14 @@ def from_pld(pld: Any) -> DiscretePairs:
     """
     pmfs = [getattr(pld, name, None) for name in ("_pmf_remove", "_pmf_add")]
     if None in pmfs:
-        msg = f"pld must be a PrivacyLossDistribution of dp_accounting, not {shown(pld)}"
-        raise TypeError(msg)
+        raise TypeError(f"pld must be a PrivacyLossDistribution of dp_accounting, not {shown(pld)}")
     return DiscretePairs(*(_pair(pmf.to_dense_pmf()) for pmf in pmfs if pmf is not None))
 
 
 def _pair(pmf: Any) -> Discrete:
     """Return P and Q on the grid's losses, infinite loss, and outcomes of Q alone."""
     if not pmf._pessimistic_estimate:
-        msg = "pld must be pessimistic: an optimistic one bounds nothing from above"
-        raise ValueError(msg)
+        raise ValueError("pld must be pessimistic: an optimistic one bounds nothing from above")
     p = np.maximum(np.asarray(pmf._probs, dtype=np.float64), 0.0)
     losses = (pmf._lower_loss + np.arange(p.size)) * pmf._discretization
     p, losses = _raised(p, losses)

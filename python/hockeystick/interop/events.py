@@ -193,19 +193,18 @@ def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Ste
         return [(poisson_sampled(together.rho, sampling_probability, together.xi), 1)]
     sampled = PoissonSampled(_one(inner), sampling_probability)
     if relation == "replace_special" and not isinstance(sampled.mechanism, (Gaussian, Laplace)):
-        msg = "a special record is known to be as good as none only in a sum with noise; add-or-remove adjacency asks for that"
-        raise ValueError(msg)
+        raise ValueError(
+            "a special record is known to be as good as none only in a sum with noise; add-or-remove adjacency asks for that"
+        )
     return [(sampled, 1)]
 
 
 def _concentrated(relation: Relation, steps: Steps) -> ZeroConcentratedDP:
     """Return rho and xi of Gaussian and zero-concentrated releases of one sample together."""
     if relation != "add_or_remove":
-        msg = "a sample of what is zero-concentrated has a bound under `ADD_OR_REMOVE_ONE` alone"
-        raise ValueError(msg)
+        raise ValueError("a sample of what is zero-concentrated has a bound under `ADD_OR_REMOVE_ONE` alone")
     if not all(isinstance(mechanism, (Gaussian, ZeroConcentratedDP)) for mechanism, _ in steps):
-        msg = "on one sample, zero-concentrated releases may stand beside Gaussian ones alone"
-        raise ValueError(msg)
+        raise ValueError("on one sample, zero-concentrated releases may stand beside Gaussian ones alone")
     xi = math.fsum(count * mechanism.xi for mechanism, count in steps if isinstance(mechanism, ZeroConcentratedDP))
     accountant = Accountant("add_or_remove")
     for mechanism, count in steps:
@@ -219,8 +218,7 @@ def _fixed_size(
     relation: Relation, source_dataset_size: int, sample_size: int, event: Any, *, replacement: bool = False
 ) -> Steps:
     if relation == "replace_special":
-        msg = "a batch of fixed size has no pair for a special record, which takes a place in it"
-        raise ValueError(msg)
+        raise ValueError("a batch of fixed size has no pair for a special record, which takes a place in it")
     inner, is_plain = _inner(event, "replace")
     empty = inner and count_scalar("sample_size", sample_size, 0) == 0
     if empty and count_scalar("source_dataset_size", source_dataset_size):
@@ -288,11 +286,10 @@ def _mixture(
 ) -> Steps:
     """Read a mixture of Gaussians."""
     if relation == "replace":
-        msg = (
+        raise ValueError(
             "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL`: the event says what one record adds to a "
             "sum, not how two that are exchanged are sampled"
         )
-        raise ValueError(msg)
     if not any(sensitivities):
         return []
     return _unless(standard_deviation == 0, MixtureOfGaussians, standard_deviation, sensitivities, sampling_probs)
@@ -319,8 +316,7 @@ def _truncated(
 def _tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequence[int]) -> Steps:
     """Read tree aggregation over one epoch."""
     if relation == "add_or_remove":
-        msg = "a record more would move the others to other steps"
-        raise ValueError(msg)
+        raise ValueError("a record more would move the others to other steps")
     longest = max(step_counts, default=0) if isinstance(step_counts, Sequence) else step_counts
     if longest == 0:
         return []
@@ -331,8 +327,9 @@ def _tree(relation: Relation, noise_multiplier: float, step_counts: int | Sequen
 def _randomized_response(relation: Relation, noise_parameter: float, num_buckets: int) -> Steps:
     """Read randomised response; a special record answers uniformly."""
     if relation == "add_or_remove":
-        msg = "neighboring_relation must be `REPLACE_ONE` or `REPLACE_SPECIAL`: a response is replaced, not added or removed"
-        raise ValueError(msg)
+        raise ValueError(
+            "neighboring_relation must be `REPLACE_ONE` or `REPLACE_SPECIAL`: a response is replaced, not added or removed"
+        )
     if num_buckets == 1:
         return []
     response = RandomizedResponse(noise_parameter, num_buckets)
@@ -347,11 +344,10 @@ def _randomized_response(relation: Relation, noise_parameter: float, num_buckets
 def _permute_and_flip(relation: Relation, epsilon: float) -> Steps:
     """Read permute-and-flip, whose curve is that of Laplace noise at distance epsilon."""
     if relation == "replace":
-        msg = (
+        raise ValueError(
             "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL`: epsilon is taken for one relation, and as "
             "dp_accounting's two accountants differ about replacement, the event does not say whether it is doubled there"
         )
-        raise ValueError(msg)
     return _choice(PermuteAndFlip, epsilon)
 
 

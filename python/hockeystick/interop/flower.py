@@ -176,8 +176,7 @@ class Accountant(ThreadSafe[Rounds]):
         """
         limit = self._settings["max_epsilon"] if max_epsilon is None else max_epsilon
         if limit is None:
-            msg = "max_epsilon must be given, here or in the configuration"
-            raise ValueError(msg)
+            raise ValueError("max_epsilon must be given, here or in the configuration")
         _, mechanism = self._round(event)
         delta = self._settings["target_delta"]
         return self.accountant.would_exceed(mechanism, count, epsilon=limit, delta=delta)
@@ -214,28 +213,26 @@ class Accountant(ThreadSafe[Rounds]):
             If it is no mapping.
         """
         if not isinstance(state, Mapping):
-            msg = f"state must be a mapping, not {shown(state)}"
-            raise TypeError(msg)
+            raise TypeError(f"state must be a mapping, not {shown(state)}")
         expected = {"schema_version": SCHEMA_VERSION, "backend": BACKEND, "config": self._settings}
         for key, value in expected.items():
             if state.get(key) != value:
-                msg = f"{key} of state must be {shown(value)}, not {shown(state.get(key))}"
-                raise ValueError(msg)
+                raise ValueError(f"{key} of state must be {shown(value)}, not {shown(state.get(key))}")
         restored = type(self)(self._config)
         try:
             for entry in state["compositions"]:
                 restored.compose(GaussianPrivacyEvent(**entry["event"]), entry["count"])
         except (KeyError, TypeError) as error:
-            msg = f"compositions of state must be events with counts: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"compositions of state must be events with counts: {error}") from error
         self._change(lambda _: restored._state)
 
     def _round(self, event: Any) -> tuple[dict[str, Any], Mechanism]:
         """Return an event as plain values and as a mechanism."""
         population = self._settings["population_size"]
         if event.population_size != population:
-            msg = f"population_size must be that of the configuration, {population}, not {shown(event.population_size)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"population_size must be that of the configuration, {population}, not {shown(event.population_size)}"
+            )
         size = count_at_most("sample_size", event.sample_size, "population_size", population)
         noise = Gaussian(event.noise_multiplier)
         fields = {"noise_multiplier": noise.noise_multiplier, "sample_size": size, "population_size": population}
@@ -340,8 +337,9 @@ def checked_settings(config: Any) -> dict[str, Any]:
     choice("neighboring_relation", relation, tuple(RELATIONS))
     choice("sampling_method", method, SAMPLING)
     if method == "without-replacement" and RELATIONS[relation] != "replace":
-        msg = f"sampling_method={shown(method)} has no proven bound under neighboring_relation={shown(relation)}; use 'replace-one'"
-        raise ValueError(msg)
+        raise ValueError(
+            f"sampling_method={shown(method)} has no proven bound under neighboring_relation={shown(relation)}; use 'replace-one'"
+        )
     limit = config.max_epsilon
     if limit is not None:
         limit = positive_scalar("max_epsilon", limit)

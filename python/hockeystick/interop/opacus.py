@@ -76,8 +76,7 @@ def _runs(history: Any, name: str = "history") -> list[Run]:
     try:
         return [Run(*entry) for entry in history]
     except TypeError:
-        msg = f"{name} must be triples of noise, rate and steps, not {shown(history)}"
-        raise ValueError(msg) from None
+        raise ValueError(f"{name} must be triples of noise, rate and steps, not {shown(history)}") from None
 
 
 def _composed(history: Iterable[Run]) -> Accountant:
@@ -86,8 +85,7 @@ def _composed(history: Iterable[Run]) -> Accountant:
     for run in history:
         mechanism = run.mechanism()
         if mechanism is None:
-            msg = "history must have noise in every step, to be composed"
-            raise ValueError(msg)
+            raise ValueError("history must have noise in every step, to be composed")
         accountant.compose(mechanism, run.steps)
     return accountant
 
@@ -133,8 +131,9 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     choice("format", format, FORMATS)
     history = _runs(engine.accountant.history)
     if not history or any(run.noise_multiplier == 0 for run in history):
-        msg = f"history of the engine must have steps, and noise in every one, not {engine.accountant.history!r}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"history of the engine must have steps, and noise in every one, not {engine.accountant.history!r}"
+        )
     num_records, poisson = len(data_loader.dataset), hasattr(data_loader, "sample_rate")
     rate = data_loader.sample_rate if poisson else 1 / len(data_loader)
     history = [_of_the_loader(run, rate) for run in history]
@@ -150,8 +149,9 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
             **how,
         )
     if not poisson:
-        msg = f"a training on shuffled batches must have one noise multiplier for a statement, not {history!r}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"a training on shuffled batches must have one noise multiplier for a statement, not {history!r}"
+        )
     released = say("released_training")
     return stated(guaranteed(_composed(history)._composition(), delta, num_records), delta, format, released)
 
@@ -161,27 +161,28 @@ def _of_the_loader(run: Run, rate: float) -> Run:
     recorded = run.sample_rate
     times = max(1, round(recorded / rate))
     if recorded / times < rate * (1.0 - 1e-9):
-        msg = f"data_loader must be that of the training, whose sampling rate was {recorded!r}, not one of {rate!r}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"data_loader must be that of the training, whose sampling rate was {recorded!r}, not one of {rate!r}"
+        )
     return run._replace(sample_rate=recorded / times, batches=run.batches * times)
 
 
 def _shuffled(data_loader: Any, accumulated: int) -> dict[str, Any]:
     """Return how a loader without Poisson samples makes batches: each record at most once a pass, or it is refused."""
     if len(data_loader) % accumulated:  # a batch of the end of a pass and one of the next beginning may share a record
-        msg = f"the {len(data_loader)} batches of a pass must be a multiple of the {accumulated} that are accumulated"
-        raise ValueError(msg)
+        raise ValueError(
+            f"the {len(data_loader)} batches of a pass must be a multiple of the {accumulated} that are accumulated"
+        )
     sampler: Any = data_loader.sampler
     size: int | None = data_loader.batch_size
     once = type(sampler).__name__ in ONCE_A_PASS and not getattr(sampler, "replacement", False)
     records, drop_last = len(data_loader.dataset), data_loader.drop_last
     whole = size is not None and len(data_loader) == batches_of(records, size, drop_last=drop_last)
     if size is None or not (once and whole and len(sampler) == records):
-        msg = (
+        raise ValueError(
             f"data_loader must draw Poisson samples or go through all records in batches of one size, not {data_loader!r}; "
             "to train on a part of the records, let the data set be a torch.utils.data.Subset"
         )
-        raise ValueError(msg)
     return {"sampling": "shuffled", "batch_size": size * accumulated, "drop_last": drop_last}
 
 
@@ -262,8 +263,7 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
         made = cls()
         if not isinstance(source, Mapping):
             if not (hasattr(source, "history") and hasattr(source, "mechanism")):
-                msg = f"source must be an accountant of Opacus or its state_dict, not {shown(source)}"
-                raise TypeError(msg)
+                raise TypeError(f"source must be an accountant of Opacus or its state_dict, not {shown(source)}")
             source = {"history": list(source.history), "mechanism": source.mechanism()}
         if str(source.get("mechanism")) in SAME_HISTORY:
             source = {**source, "mechanism": cls.mechanism()}
@@ -388,11 +388,11 @@ class HockeyStickAccountant(ThreadSafe[tuple[Entry, ...]]):
             If it is empty, lacks something, is of another mechanism, or has an entry outside its domain.
         """
         if not state_dict or not {"history", "mechanism"} <= set(state_dict):
-            msg = f"state_dict must have history and mechanism, not {shown(state_dict)}"
-            raise ValueError(msg)
+            raise ValueError(f"state_dict must have history and mechanism, not {shown(state_dict)}")
         if state_dict["mechanism"] != self.mechanism():
-            msg = f"state_dict must be of mechanism {shown(self.mechanism())}, not {shown(state_dict['mechanism'])}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"state_dict must be of mechanism {shown(self.mechanism())}, not {shown(state_dict['mechanism'])}"
+            )
         history = _runs(state_dict["history"], "history of state_dict")
         for run in history:
             run.mechanism()  # checks it

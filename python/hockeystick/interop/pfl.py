@@ -74,8 +74,9 @@ class PrivacyAccountant:
         scalar("noise_scale", self.noise_scale, lambda x: 0 < x <= 1, "lie in (0, 1]")
         missing = [name for name in ("epsilon", "delta", "noise_parameter") if getattr(self, name) is None]
         if len(missing) > 1:
-            msg = f"at most one of epsilon, delta and noise_parameter may be missing, not {', '.join(missing)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"at most one of epsilon, delta and noise_parameter may be missing, not {', '.join(missing)}"
+            )
         if self.noise_parameter is None:
             self.noise_parameter = self._search()
         accountant = self.accountant()
@@ -85,11 +86,10 @@ class PrivacyAccountant:
             self.delta = float(accountant.delta(self.epsilon))
         elif accountant.epsilon(self.delta) > self.epsilon:
             reached = accountant.epsilon(self.delta)
-            msg = (
+            raise ValueError(
                 f"noise_parameter must be large enough for epsilon={self.epsilon} at delta={self.delta}, "
                 f"not {self.noise_parameter}, whose epsilon is {format_upper(reached)}"
             )
-            raise ValueError(msg)
 
     @property
     def cohort_noise_parameter(self) -> float:

@@ -124,8 +124,7 @@ class PRVAccountant:
         counts = [1] * len(self.mechanisms) if num_self_compositions is None else num_self_compositions
         counts = list(counts) if isinstance(counts, Sequence) else [counts]
         if len(counts) != len(self.mechanisms):
-            msg = f"num_self_compositions must have {len(self.mechanisms)} counts, not {len(counts)}"
-            raise ValueError(msg)
+            raise ValueError(f"num_self_compositions must have {len(self.mechanisms)} counts, not {len(counts)}")
         accountant = Accountant()
         for mechanism, count in zip(self.mechanisms, counts, strict=True):
             accountant.compose(mechanism, count)
@@ -278,8 +277,7 @@ def mechanism_of(prv: Any) -> Mechanism:
         return prv
     attributes, read = KNOWN.get(type(prv).__name__, (set(), None))
     if read is None or set(vars(prv)) != attributes:
-        msg = f"prvs must be mechanisms of hockeystick, or known ones of prv_accountant, not {shown(prv)}"
-        raise TypeError(msg)
+        raise TypeError(f"prvs must be mechanisms of hockeystick, or known ones of prv_accountant, not {shown(prv)}")
     return read(prv)
 
 

@@ -232,8 +232,7 @@ def find_noise_multiplier_for_err_rates(  # noqa: PLR0917, the order is theirs
     if enough == 0.0:
         return 0.0
     if enough == math.inf or risk.true_positive_rate(training(enough), alpha) > tpr:
-        msg = f"beta must be below 1 - alpha by more than rounding, not {beta} at alpha={alpha}"
-        raise ValueError(msg)
+        raise ValueError(f"beta must be below 1 - alpha by more than rounding, not {beta} at alpha={alpha}")
     less = 0.5 * enough
     while less > SMALLEST_NOISE and float(risk.true_positive_rate(training(less), alpha)) <= tpr:
         less *= 0.5

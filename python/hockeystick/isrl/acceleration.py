@@ -244,8 +244,7 @@ def multistage_schedule(
         stages.append(Stage(r, max(2.0 * beta, phi)))
         left -= r
     if not stages:
-        msg = f"rounds must be at least {math.ceil(needed)}, those of the first stage, not {rounds}"
-        raise ValueError(msg)
+        raise ValueError(f"rounds must be at least {math.ceil(needed)}, those of the first stage, not {rounds}")
     return stages
 
 

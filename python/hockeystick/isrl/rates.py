@@ -293,8 +293,9 @@ def risk_lower_bound(
             lambda e, n: e <= np.sqrt(n), "epsilon must be at most sqrt(num_silos)", epsilon=epsilon, num_silos=silos
         )
     if matched and not (central and (convexity > 0).all()):
-        msg = f"matched must be False unless notion is 'central' and strong_convexity positive, not {matched}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"matched must be False unless notion is 'central' and strong_convexity positive, not {matched}"
+        )
     scale = lipschitz**2 / convexity if matched else lipschitz * diameter
     total = records * silos
     reach = np.sqrt(dimension) / (epsilon * (total if central else records * np.sqrt(silos) * c**2))

@@ -138,14 +138,17 @@ def recipe(
     setting = _setting(budget, problem, radius, regularization)
     size = None if batch_size is None else count_scalar("batch_size", batch_size)
     if size is not None and size > setting.num_records:
-        msg = f"batch_size must be at most {setting.num_records}, the records of the smallest silo, not {size}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"batch_size must be at most {setting.num_records}, the records of the smallest silo, not {size}"
+        )
     if rounds is not None and algorithm in ("one_pass", "multistage"):
-        msg = f"rounds must not be given for {shown(algorithm)}: one pass has num_records // batch_size rounds"
-        raise ValueError(msg)
+        raise ValueError(
+            f"rounds must not be given for {shown(algorithm)}: one pass has num_records // batch_size rounds"
+        )
     if regularization and algorithm != "multistage":
-        msg = f"regularization must be 0 for {shown(algorithm)}, not {regularization}: it is that of 'multistage'"
-        raise ValueError(msg)
+        raise ValueError(
+            f"regularization must be 0 for {shown(algorithm)}, not {regularization}: it is that of 'multistage'"
+        )
     asked = None if rounds is None else count_scalar("rounds", rounds)
     shared = {"clip_norm": setting.lipschitz, "radius": setting.diameter / 2.0}
     if algorithm in ("mb_sgd", "mb_sgd_with_replacement"):
@@ -157,16 +160,15 @@ def recipe(
 
 def _setting(budget: Sequence[float], problem: Any, radius: float, regularization: float) -> _Setting:
     if not isinstance(budget, (tuple, list)) or len(budget) != 2:
-        msg = f"budget must be a pair, epsilon and delta, not {shown(budget)}"
-        raise ValueError(msg)
+        raise ValueError(f"budget must be a pair, epsilon and delta, not {shown(budget)}")
     epsilon, delta = positive_scalar("budget[0]", budget[0]), scalar("budget[1]", budget[1], *interval("(0, 1)"))
     for name in ("lipschitz", "smoothness"):
         if not getattr(problem, name, None):
-            msg = f"problem must have a positive public {name}: not every loss has one, and some need a feature_bound"
-            raise ValueError(msg)
+            raise ValueError(
+                f"problem must have a positive public {name}: not every loss has one, and some need a feature_bound"
+            )
     if not problem.convex:
-        msg = f"problem must be convex, not {shown(problem)}"
-        raise ValueError(msg)
+        raise ValueError(f"problem must be convex, not {shown(problem)}")
     return _Setting(
         problem.lipschitz,
         problem.smoothness,
@@ -225,8 +227,9 @@ def _one_pass(setting: _Setting, shared: dict[str, Any], size: int | None, *, st
     smoothness = setting.smoothness + setting.regularization
     gap = setting.lipschitz * setting.diameter + setting.regularization * setting.diameter**2 / 2.0
     if stages and convexity == 0.0:
-        msg = "regularization must be positive for 'multistage' on a problem that is not strongly convex, not 0"
-        raise ValueError(msg)
+        raise ValueError(
+            "regularization must be positive for 'multistage' on a problem that is not strongly convex, not 0"
+        )
     if size is None and stages:
         names = ["num_records", "epsilon", "delta", "silos_per_round", "lipschitz", "dimension"]
         strong = {"smoothness": smoothness, "strong_convexity": convexity, "initial_gap": gap}

@@ -249,12 +249,10 @@ def relative_rmse(targets: ArrayLike, predictions: ArrayLike, *, mean: float) ->
     guess = vector("predictions", STRICT.finite("predictions", predictions))
     mean = scalar("mean", mean, np.isfinite, "be finite")
     if truth.shape != guess.shape:
-        msg = f"predictions must be as long as targets ({truth.size}), not of length {guess.size}"
-        raise ValueError(msg)
+        raise ValueError(f"predictions must be as long as targets ({truth.size}), not of length {guess.size}")
     spread = float(((truth - mean) ** 2).sum())
     if spread == 0.0:
-        msg = f"targets must not all equal the mean {mean:g}"
-        raise ValueError(msg)
+        raise ValueError(f"targets must not all equal the mean {mean:g}")
     return float(np.sqrt(((truth - guess) ** 2).sum() / spread))
 
 

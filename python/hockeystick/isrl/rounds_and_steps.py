@@ -166,8 +166,7 @@ def erm_rounds(
 
 def _needed(name: str, value: ArrayLike | None, where: str) -> ArrayLike:
     if value is None:
-        msg = f"{name} must be given where {where}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be given where {where}")
     return value
 
 
@@ -648,7 +647,6 @@ def averaging_weights(*, strong_convexity: float, learning_rate: float, rounds: 
     convexity, rate, rounds = scalars(locals())
     at_most("rounds", rounds, "a memory of 1 GB", 10**8)
     if convexity * rate >= 1:
-        msg = f"learning_rate must be below 1/strong_convexity = {1 / convexity:g}, not {rate:g}"
-        raise ValueError(msg)
+        raise ValueError(f"learning_rate must be below 1/strong_convexity = {1 / convexity:g}, not {rate:g}")
     weights = np.exp(np.arange(1 - rounds, 1) * -math.log1p(-convexity * rate))
     return np.asarray(weights / weights.sum())

@@ -168,8 +168,9 @@ def shuffle_amplification_composed(
     epsilon, delta, num_silos, num_records, rounds = scalars(locals(), delta="positive")
     slack = num_silos * num_records * delta
     if rounds * slack >= 1:
-        msg = f"delta must be below 1/(num_silos num_records rounds) = {delta / (rounds * slack):g}, not {delta:g}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"delta must be below 1/(num_silos num_records rounds) = {delta / (rounds * slack):g}, not {delta:g}"
+        )
     one = shuffle_amplification(epsilon, delta, num_silos=num_silos, num_records=num_records, slack=slack)
     return advanced_composition(np.full(rounds, one.epsilon), one.delta, rounds * slack)
 
@@ -271,11 +272,10 @@ def _local_epsilon(epsilon: float, num_silos: int, slack: float) -> float:
     if slack < 1.0:
         most = float(largest_local_epsilon(*map(np.asarray, (num_silos, 1, slack))))
     if most <= 0.0:
-        msg = (
+        raise ValueError(
             f"silos_per_round must exceed 16 ln(2/slack) for the shuffler to help, where the rounds leave a slack of "
             f"{slack:g} each, not {num_silos}"
         )
-        raise ValueError(msg)
     return _largest(lambda e: float(amplify(*map(np.asarray, (e, num_silos, 1, slack)))), epsilon, most)
 
 

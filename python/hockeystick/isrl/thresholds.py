@@ -234,7 +234,6 @@ def moreau_envelope(
     (beta,) = checked({"smoothness": smoothness})
     nearest = np.asarray(prox(at, float(beta)), dtype=np.float64)
     if nearest.shape != at.shape:
-        msg = f"prox must return an array of the shape of point {at.shape}, not {nearest.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"prox must return an array of the shape of point {at.shape}, not {nearest.shape}")
     away = at - nearest
     return MoreauEnvelope(float(function(nearest)) + float(beta) / 2.0 * float(away @ away), float(beta) * away)

@@ -139,11 +139,10 @@ def balanced_batch_sizes(num_records: ArrayLike, batch_size: int) -> Array:
     at_most("batch_size", batch_size, "the smallest silo", smallest)
     products = [int(n) * batch_size for n in records]
     if any(product % smallest for product in products):
-        msg = (
+        raise ValueError(
             f"batch_size must give every silo the same share of its records, not {batch_size} of {smallest} "
             f"with silos of {', '.join(f'{n:.0f}' for n in records)}"
         )
-        raise ValueError(msg)
     return np.array([product // smallest for product in products], dtype=np.float64)
 
 
@@ -200,8 +199,7 @@ def reweighted_constants(
         {"lipschitz": lipschitz, "strong_convexity": strong_convexity, "smoothness": smoothness}, ()
     )
     if convexity > 0 and scale.min() == 0:
-        msg = "weights must be positive where strong_convexity is, not 0"
-        raise ValueError(msg)
+        raise ValueError("weights must be positive where strong_convexity is, not 0")
     most = float(scale.max())
     return ReweightedConstants(most * lipschitz, float(scale.min()) * convexity, most * smoothness)
 
@@ -251,8 +249,7 @@ def heterogeneity(gradients: ArrayLike) -> Heterogeneity:
     """
     silos = STRICT.finite("gradients", gradients)
     if silos.ndim < 2 or silos.size == 0:
-        msg = f"gradients must have the shape (..., silos, dimension), not {silos.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"gradients must have the shape (..., silos, dimension), not {silos.shape}")
     centred = silos - silos.mean(axis=-2, keepdims=True)
     return Heterogeneity(*((np.sum(x**2, axis=-1)).mean(axis=-1)[()] for x in (centred, silos)))
 

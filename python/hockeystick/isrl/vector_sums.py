@@ -238,8 +238,7 @@ class _Sum:
         messages, self.levels, bits, self.probability, self.dimension, self.rounds = scalars(locals())
         self.trials = messages * bits
         if self.trials > MAX_BITS:
-            msg = f"num_messages times noise_bits must be at most {MAX_BITS:g}, not {self.trials:g}"
-            raise ValueError(msg)
+            raise ValueError(f"num_messages times noise_bits must be at most {MAX_BITS:g}, not {self.trials:g}")
 
     def window(self, spent: float) -> Window | None:
         """Return where noise is compared, where what all rounds cut off is to be `spent` at most."""

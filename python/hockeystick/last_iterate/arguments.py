@@ -35,8 +35,7 @@ def noise_given(noise_std: ArrayLike | None, noise_scale: ArrayLike | None) -> t
         return "noise_std", noise_std
     if noise_scale is not None and noise_std is None:
         return "noise_scale", noise_scale
-    msg = "exactly one of noise_std (Gaussian noise) and noise_scale (Laplace noise) must be given"
-    raise TypeError(msg)
+    raise TypeError("exactly one of noise_std (Gaussian noise) and noise_scale (Laplace noise) must be given")
 
 
 def check_index(grid: Checks, index: Array, num_records: Array) -> None:

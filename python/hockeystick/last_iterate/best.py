@@ -112,8 +112,7 @@ def best(
     if ball_dimension is not None:
         if one_dimensional or name == "noise_scale":
             other = "one_dimensional=True" if one_dimensional else "noise_scale, since it is for Gaussian noise"
-            msg = f"ball_dimension must not be given together with {other}"
-            raise TypeError(msg)
+            raise TypeError(f"ball_dimension must not be given together with {other}")
         dimension = grid.count("ball_dimension", ball_dimension)
     cells = broadcast(epsilon, index, num_records, *process, dimension)
     if name == "noise_scale":

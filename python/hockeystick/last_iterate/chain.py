@@ -45,8 +45,7 @@ Step: TypeAlias = tuple[float, float, float]  # record, learning_rate, noise
 def _sequence(name: str, value: ArrayLike, domain: Domain) -> Array:
     array = STRICT.within(name, value, domain)
     if array.ndim > 1 or array.size == 0:
-        msg = f"{name} must be a number or a sequence with one number a round, not of shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a number or a sequence with one number a round, not of shape {array.shape}")
     return array
 
 
@@ -56,12 +55,10 @@ def _length(rounds: int | None, arrays: dict[str, Array]) -> int:
     if rounds is not None:
         lengths = {"rounds": count_scalar("rounds", rounds), **lengths}
     if not lengths:
-        msg = "rounds must be given where no argument is a sequence with one number a round"
-        raise ValueError(msg)
+        raise ValueError("rounds must be given where no argument is a sequence with one number a round")
     if len(set(lengths.values())) > 1:
         stated = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        msg = f"arguments must agree on the number of rounds, but {stated}"
-        raise ValueError(msg)
+        raise ValueError(f"arguments must agree on the number of rounds, but {stated}")
     return next(iter(lengths.values()))
 
 
@@ -90,15 +87,13 @@ class _Chain(NamedTuple):
         at = np.concatenate([middles, [-self.radius, self.radius, self.start]])
         gradient = real("the result of gradient_map", self.gradient_map(at, record))
         if gradient.shape != at.shape or not np.isfinite(gradient).all():
-            msg = f"gradient_map must return finite numbers of the shape {at.shape} of its first argument"
-            raise ValueError(msg)
+            raise ValueError(f"gradient_map must return finite numbers of the shape {at.shape} of its first argument")
         order = np.argsort(at)
         with np.errstate(all="ignore"):  # subnormal gradients
             moved, apart = np.abs(np.diff(gradient[order])), np.diff(at[order])
             known = self.smoothness * apart * (1 + 1e-6) + 1e-13 * np.abs(gradient).max()
         if np.any(moved > known):
-            msg = f"smoothness must be at least the gradient's Lipschitz constant, not {self.smoothness}"
-            raise ValueError(msg)
+            raise ValueError(f"smoothness must be at least the gradient's Lipschitz constant, not {self.smoothness}")
         table: list[float] = gradient.tolist()
         return table
 
@@ -136,12 +131,12 @@ class _Chain(NamedTuple):
 def _smoothness(gradient_map: GradientMap | GradientFunction, smoothness: float | None) -> float:
     if gradient_map in ("linear", "logistic"):
         if smoothness is not None:
-            msg = f"smoothness must not be given with gradient_map = {shown(gradient_map)}, which knows its own"
-            raise TypeError(msg)
+            raise TypeError(
+                f"smoothness must not be given with gradient_map = {shown(gradient_map)}, which knows its own"
+            )
         return 0.0
     if smoothness is None:
-        msg = "smoothness must be given: the curvature of a quadratic, the Lipschitz constant of a function"
-        raise TypeError(msg)
+        raise TypeError("smoothness must be given: the curvature of a quadratic, the Lipschitz constant of a function")
     return non_negative_scalar("smoothness", smoothness)
 
 

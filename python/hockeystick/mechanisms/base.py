@@ -163,13 +163,13 @@ def plain(ledger: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
 def require_mechanism(mechanism: object) -> None:
     """Refuse what is no mechanism; a class that others are derived from is none."""
     if not isinstance(mechanism, Mechanism) or not dataclasses.is_dataclass(mechanism):
-        msg = f"mechanism must be one of hockeystick's mechanisms, not {shown(mechanism)}"
-        raise TypeError(msg)
+        raise TypeError(f"mechanism must be one of hockeystick's mechanisms, not {shown(mechanism)}")
 
 
 def require_pairs(mechanism: Mechanism) -> None:
     """Refuse what is known by its Renyi divergences alone."""
     for part in mechanism._within():
         if not part._has_pair:
-            msg = f"mechanism must have a dominating pair; only Renyi divergences are known of {shown(part)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"mechanism must have a dominating pair; only Renyi divergences are known of {shown(part)}"
+            )

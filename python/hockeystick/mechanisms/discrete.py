@@ -113,8 +113,7 @@ class Discrete(Mechanism):
         """Check the arguments."""
         self._check(p=distribution, q=distribution)
         if len(self.p) != len(self.q):
-            msg = f"q must be as long as p ({len(self.p)}), not of length {len(self.q)}"
-            raise ValueError(msg)
+            raise ValueError(f"q must be as long as p ({len(self.p)}), not of length {len(self.q)}")
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency
@@ -157,8 +156,7 @@ class DiscretePairs(Mechanism):
         """Check the arguments."""
         for name in ("remove", "add"):
             if not isinstance(getattr(self, name), Discrete):
-                msg = f"{name} must be Discrete, not {shown(getattr(self, name))}"
-                raise TypeError(msg)
+                raise TypeError(f"{name} must be Discrete, not {shown(getattr(self, name))}")
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         del adjacency

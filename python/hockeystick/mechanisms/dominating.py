@@ -72,13 +72,11 @@ class Dominating(Mechanism):
         for name in ("assumes", "special"):
             texts = getattr(self, name)
             if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-                msg = f"{name} must be a sequence of texts, not {shown(texts)}"
-                raise TypeError(msg)
+                raise TypeError(f"{name} must be a sequence of texts, not {shown(texts)}")
             self._set(**{name: tuple(texts)})
         for name in ("unit", "released"):
             if not isinstance(getattr(self, name), str):
-                msg = f"{name} must be a text, not {shown(getattr(self, name))}"
-                raise TypeError(msg)
+                raise TypeError(f"{name} must be a text, not {shown(getattr(self, name))}")
         self._check(failure=DELTA)
         if self.adjacency is not None:
             self._set(adjacency=choice("adjacency", self.adjacency, ADJACENCIES, ALSO_CALLED))

@@ -68,13 +68,15 @@ class MixtureOfGaussians(Mechanism):
         sensitivities = vector("sensitivities", real("sensitivities", self.sensitivities))
         shifts = sensitivities / self.noise_multiplier
         if not ((sensitivities == 0) | ((shifts >= 1e-9) & (shifts <= 1e4))).all():
-            msg = f"sensitivities must be 0 or in [1e-9, 1e4] noise multipliers, not {shown(self.sensitivities)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"sensitivities must be 0 or in [1e-9, 1e4] noise multipliers, not {shown(self.sensitivities)}"
+            )
         self._set(sensitivities=tuple(sensitivities.tolist()))
         self._check(probabilities=distribution)
         if len(self.probabilities) != len(self.sensitivities):
-            msg = f"probabilities must be as many as sensitivities ({len(self.sensitivities)}), not {len(self.probabilities)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"probabilities must be as many as sensitivities ({len(self.sensitivities)}), not {len(self.probabilities)}"
+            )
 
     @classmethod
     def of_group(cls, noise_multiplier: float, group_size: int, sampling_rate: float) -> Self:

@@ -88,8 +88,9 @@ class DiscreteLaplace(Mechanism):
         self._check(inverse_scale=POSITIVE, sensitivity=count_scalar)
         at_most("sensitivity", self.sensitivity, "the largest supported", MOST_OUTCOMES)
         if self.inverse_scale * self.sensitivity > 300.0:
-            msg = f"inverse_scale times sensitivity must be at most 300, not {self.inverse_scale * self.sensitivity}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"inverse_scale times sensitivity must be at most 300, not {self.inverse_scale * self.sensitivity}"
+            )
 
     def _pair(self, adjacency: Adjacency) -> core.Pair:
         return core.discrete_laplace(self.inverse_scale, SENSITIVITY[adjacency] * self.sensitivity)

@@ -86,8 +86,9 @@ def _noise_multiplier(value: float) -> float:
     """Return a checked noise multiplier: twice its reciprocal, the shift where a record is replaced, is finite."""
     noise = positive_scalar("noise_multiplier", value)
     if noise < LEAST_NOISE:
-        msg = f"noise_multiplier must be at least 2^-1022, so that its reciprocal is finite, not {shown(noise)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"noise_multiplier must be at least 2^-1022, so that its reciprocal is finite, not {shown(noise)}"
+        )
     return noise
 
 

@@ -43,8 +43,7 @@ class _Curves:
         if (name, epsilon) not in self._known:
             value = float(self.functions[name](epsilon))
             if not -self._tail <= value <= 1.0 + self._accuracy:
-                msg = f"{name}({epsilon:g}) must lie in [0, 1], not be {shown(value)}"
-                raise ValueError(msg)
+                raise ValueError(f"{name}({epsilon:g}) must lie in [0, 1], not be {shown(value)}")
             self._known[name, epsilon] = min(max(value, 0.0), 1.0)
         return self._known[name, epsilon]
 
@@ -89,8 +88,9 @@ def _weights(densities: list[Function], points: Array, tolerance: float) -> tupl
         p, q = _on_panels(densities, points, panels)
         for name, law in (("log_p", p), ("log_q", q)):
             if not math.isfinite(total := math.fsum(law.tolist())):
-                msg = f"{name} must be the logarithm of a density, finite or minus infinity; its integral is {total}"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"{name} must be the logarithm of a density, finite or minus infinity; its integral is {total}"
+                )
         distance = 0.5 * float(np.abs(p - q).sum())
         errors = {"log_p": math.fsum(p.tolist()) - 1.0, "log_q": math.fsum(q.tolist()) - 1.0}
         name, error = max(errors.items(), key=lambda item: abs(item[1]))
@@ -100,8 +100,7 @@ def _weights(densities: list[Function], points: Array, tolerance: float) -> tupl
             if abs(distance - before) <= tolerance:
                 return p / p.sum(), q / q.sum()
         before, panels = distance, 2 * panels
-    msg = f"log_p and log_q must be densities between the breakpoints, to {tolerance:g}: {off}"
-    raise ValueError(msg)
+    raise ValueError(f"log_p and log_q must be densities between the breakpoints, to {tolerance:g}: {off}")
 
 
 def _on_panels(densities: list[Function], points: Array, panels: int) -> list[Array]:
@@ -233,8 +232,7 @@ class PrivacyProfile(Mechanism):
         first = [curve[0] for curve in curves.values()]
         if abs(first[0] - first[-1]) > 2.0 * accuracy * max(first) + tail:
             off = f"({first[0]:g}), not {first[-1]:g}: off by {first[-1] - first[0]:g}"
-            msg = f"add must be the total variation distance at 0, as remove {off}"
-            raise ValueError(msg)
+            raise ValueError(f"add must be the total variation distance at 0, as remove {off}")
         falling = {name: np.minimum.accumulate(curve).tolist() for name, curve in curves.items()}
         for curve in falling.values():
             curve[0] = max(first)
@@ -290,8 +288,7 @@ class PrivacyProfile(Mechanism):
         densities = [function_of_one_number("log_p", log_p), function_of_one_number("log_q", log_q)]
         points = vector("breakpoints", STRICT.finite("breakpoints", breakpoints))
         if points.size < 2 or not (np.diff(points) > 0.0).all():
-            msg = f"breakpoints must be at least two increasing numbers, not {shown(breakpoints)}"
-            raise ValueError(msg)
+            raise ValueError(f"breakpoints must be at least two increasing numbers, not {shown(breakpoints)}")
         tolerance = scalar("tolerance", tolerance, *interval("(0, 0.01]"))
         p, q = _weights(densities, points, tolerance)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -34,8 +34,7 @@ class RenyiMechanism(Mechanism):
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         del adjacency, upper
-        msg = f"only Renyi divergences are known of {shown(self)}. This is a bug in hockeystick."
-        raise TypeError(msg)
+        raise TypeError(f"only Renyi divergences are known of {shown(self)}. This is a bug in hockeystick.")
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         """Return an upper bound of the divergence of an order >= 1 in both directions."""
@@ -134,16 +133,15 @@ class RenyiDP(RenyiMechanism):
         """Check the arguments."""
         orders = vector("orders", real("orders", self.orders))
         if not (orders[0] >= 1.0 and orders[-1] <= LARGEST_ORDER and (np.diff(orders) > 0.0).all()):
-            msg = f"orders must increase, in [1, 1e5], not be {shown(self.orders)}"
-            raise ValueError(msg)
+            raise ValueError(f"orders must increase, in [1, 1e5], not be {shown(self.orders)}")
         divergences = vector("divergences", STRICT.non_negative_or_infinite("divergences", self.divergences))
         if divergences.size != orders.size:
-            msg = f"divergences must be as long as orders ({orders.size}), not of length {divergences.size}"
-            raise ValueError(msg)
+            raise ValueError(f"divergences must be as long as orders ({orders.size}), not of length {divergences.size}")
         for i in np.flatnonzero(divergences[1:] < divergences[:-1]):
             fall = divergences[i] - divergences[i + 1]
-            msg = f"divergences must not fall, not by {fall:g} from order {orders[i]:g} to {orders[i + 1]:g}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"divergences must not fall, not by {fall:g} from order {orders[i]:g} to {orders[i + 1]:g}"
+            )
         self._set(orders=tuple(orders.tolist()))
         self._set(divergences=tuple(divergences.tolist()))
 
@@ -190,8 +188,9 @@ class RenyiDP(RenyiMechanism):
         values = np.array([float(function(s)) for s in points.tolist()])
         for s, value in zip((-1.0, 0.0), values[:2], strict=True):
             if not abs(value) <= max(accuracy, 1e-12):
-                msg = f"cumulant({s:g}) must be 0, as P and Q are distributions on the same outcomes, not {value:g}"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"cumulant({s:g}) must be 0, as P and Q are distributions on the same outcomes, not {value:g}"
+                )
         # What a value may be wrong by: at -1 and 0 by the check above. A chord is as wrong as its ends, and its difference rounds.
         errors = accuracy * np.maximum(np.maximum(values, points), 0.0) + 1e-12 * (points <= 0.0)
         allowed = errors[:-2] + errors[1:-1] + errors[2:] + SHORT_SUM * np.abs(values[1:-1])
@@ -199,8 +198,7 @@ class RenyiDP(RenyiMechanism):
         above, values, errors = points[2:], values[2:], errors[2:]  # at s > 0, where K(s)/s is a divergence
         for s, value, error in zip(above, values, errors, strict=True):
             if not value >= -error:
-                msg = f"cumulant({s:g}) must be non-negative, not {value:g}"
-                raise ValueError(msg)
+                raise ValueError(f"cumulant({s:g}) must be non-negative, not {value:g}")
         divergences = (np.maximum(values, 0.0) + errors) / above
         return cls((above + 1.0).tolist(), np.maximum.accumulate(divergences).tolist())  # rounding may make them fall
 

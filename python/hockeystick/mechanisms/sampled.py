@@ -51,8 +51,7 @@ class Composed(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         if isinstance(self.steps, (str, Mechanism)) or not isinstance(self.steps, Sequence):
-            msg = f"steps must be a sequence of (mechanism, count), not {shown(self.steps)}"
-            raise TypeError(msg)
+            raise TypeError(f"steps must be a sequence of (mechanism, count), not {shown(self.steps)}")
         self._set(steps=tuple(step for step in map(_step, self.steps) if step[1]))
 
     def _parts(self) -> tuple[Mechanism, ...]:
@@ -70,8 +69,7 @@ class Composed(Mechanism):
 
 def _step(step: object) -> tuple[Mechanism, int]:
     if not isinstance(step, Sequence) or len(step) != 2:
-        msg = f"steps must be pairs of a mechanism and a count, not {shown(step)}"
-        raise TypeError(msg)
+        raise TypeError(f"steps must be pairs of a mechanism and a count, not {shown(step)}")
     require_mechanism(step[0])
     require_pairs(step[0])
     return step[0], checked_count(step[1])
@@ -87,8 +85,7 @@ class SampledMechanism(Mechanism):
         require_mechanism(self.mechanism)
         require_pairs(self.mechanism)
         if self._has(FixedSizeSampled):
-            msg = f"mechanism must not {why}, as {shown(self.mechanism)} does"
-            raise ValueError(msg)
+            raise ValueError(f"mechanism must not {why}, as {shown(self.mechanism)} does")
 
     def _has(self, *kinds: type[Mechanism]) -> bool:
         """Say whether what is run is of these kinds, or made of them."""
@@ -173,11 +170,9 @@ class FixedSizeSampled(SampledMechanism):
         at_most("batch_size", self.batch_size, f"{words}num_records", times * self.num_records)
         for part in self.mechanism._within():
             if getattr(part, "num_users", 0) > self.batch_size:
-                msg = f"batch_size must be at least the num_users of {shown(part)}, not {self.batch_size}"
-                raise ValueError(msg)
+                raise ValueError(f"batch_size must be at least the num_users of {shown(part)}, not {self.batch_size}")
             if getattr(part, "num_records", self.batch_size) < self.batch_size:
-                msg = f"batch_size must be at most the num_records of {shown(part)}, not {self.batch_size}"
-                raise ValueError(msg)
+                raise ValueError(f"batch_size must be at most the num_records of {shown(part)}, not {self.batch_size}")
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -252,8 +247,7 @@ class TruncatedPoissonSampled(Mechanism):
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not isinstance(self.mechanism, Gaussian):
-            msg = f"mechanism must be Gaussian, not {shown(self.mechanism)}"
-            raise TypeError(msg)
+            raise TypeError(f"mechanism must be Gaussian, not {shown(self.mechanism)}")
         self._check(num_records=count_scalar)
         given = self.sampling_rate
         self._check(sampling_rate=PROBABILITY, max_batch_size=count_scalar, zeroed_out=boolean_scalar)
@@ -337,8 +331,9 @@ class RandomAllocation(SampledMechanism):
         at_most("num_selected", self.num_selected, "steps", self.steps)
         noise = self.mechanism.noise_multiplier if isinstance(self.mechanism, Gaussian) else NOISE[0]
         if self.num_selected < self.steps and not NOISE[0] <= noise <= NOISE[1]:
-            msg = f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"noise_multiplier of a random allocation must lie in [{NOISE[0]}, {NOISE[1]}], not {noise}"
+            )
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

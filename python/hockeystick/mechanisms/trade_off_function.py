@@ -207,8 +207,7 @@ class TradeOff(ProfiledMechanism):
         """Check the arguments."""
         rates, missed = _checked(self.false_positive_rates, self.false_negative_rates, from_zero=True)
         if missed[-1] != 0.0:
-            msg = f"false_negative_rates must end with 0, not with {missed[-1]:g}"
-            raise ValueError(msg)
+            raise ValueError(f"false_negative_rates must end with 0, not with {missed[-1]:g}")
         require_convex("false_negative_rates", "rate", rates, missed, TOLERANCE)
         self._check(symmetric=boolean_scalar)
         self._set(false_positive_rates=tuple(rates.tolist()))
@@ -309,8 +308,7 @@ class TradeOff(ProfiledMechanism):
         allowed = 2.0 * accuracy * np.abs(values) + ROUNDING
         for rate, value, error in zip(rates, values, allowed, strict=True):
             if not -ROUNDING <= value <= 1.0 - rate + error:
-                msg = f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {shown(float(value))}"
-                raise ValueError(msg)
+                raise ValueError(f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {shown(float(value))}")
         require_falling("function", "rate", rates, values, allowed[1:])
         require_convex("function", "rate", rates, values, allowed[1:-1] + 2.0 * accuracy * values[:-2])
         lows = np.clip(values * (1.0 - accuracy), 0.0, 1.0 - np.array(rates)).tolist()
@@ -342,18 +340,17 @@ def _checked(
     rates = vector("false_positive_rates", STRICT.probability("false_positive_rates", false_positive_rates))
     if (from_zero and rates[0] != 0.0) or not (np.diff(rates) > 0.0).all():
         start = " from 0" if from_zero else ""
-        msg = f"false_positive_rates must increase{start}, not be {shown(false_positive_rates)}"
-        raise ValueError(msg)
+        raise ValueError(f"false_positive_rates must increase{start}, not be {shown(false_positive_rates)}")
     missed = vector("false_negative_rates", STRICT.probability("false_negative_rates", false_negative_rates))
     if missed.size != rates.size:
-        msg = (
+        raise ValueError(
             f"false_negative_rates must be as long as false_positive_rates ({rates.size}), not of length {missed.size}"
         )
-        raise ValueError(msg)
     require_falling("false_negative_rates", "rate", rates, missed)
     excess = missed - (1.0 - rates)
     if excess.max() > TOLERANCE:
         at = int(excess.argmax())
-        msg = f"false_negative_rates must be at most 1 - false_positive_rates, not {missed[at]:g} at rate {rates[at]:g}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"false_negative_rates must be at most 1 - false_positive_rates, not {missed[at]:g} at rate {rates[at]:g}"
+        )
     return rates, missed

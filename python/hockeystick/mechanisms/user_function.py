@@ -18,18 +18,16 @@ def function_of_one_number(name: str, function: Any) -> Callable[[float], float]
     """Return a Python function, a numba cfunc, a ctypes function or a scipy.LowLevelCallable as a Python function."""
     if type(function).__name__ == "LowLevelCallable":
         if function.signature.replace(" ", "") not in (SIGNATURE.replace(" ", ""), ""):
-            msg = f"{name} must have the signature {shown(SIGNATURE)}, not {shown(function.signature)}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must have the signature {shown(SIGNATURE)}, not {shown(function.signature)}")
         function = function.function
     if type(function).__name__ == "CFunc":  # numba's; called as it is, it runs in Python
         function = function.ctypes
     if type(function).__name__ == "PyCapsule":
         function = _of_capsule(name, function)
     if not callable(function):
-        msg = (
+        raise TypeError(
             f"{name} must be a function of one number, a numba cfunc or a scipy.LowLevelCallable, not {shown(function)}"
         )
-        raise TypeError(msg)
     called: Callable[[float], float] = function
     return called
 
@@ -41,8 +39,7 @@ def _of_capsule(name: str, capsule: Any) -> Callable[[float], float]:
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     signature = get_name(capsule)
     if signature is None or signature.decode().replace(" ", "") != SIGNATURE.replace(" ", ""):
-        msg = f"{name} must be a capsule named {shown(SIGNATURE)}, not {shown((signature or b'').decode())}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a capsule named {shown(SIGNATURE)}, not {shown((signature or b'').decode())}")
     return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(get_pointer(capsule, signature))
 
 
@@ -50,8 +47,7 @@ def require_falling(name: str, axis: str, places: ArrayLike, values: ArrayLike, 
     """Refuse values that rise from one place to the next by more than they may be wrong."""
     at, rise = np.asarray(places), np.diff(values)
     for i in np.flatnonzero(rise > allowed):
-        msg = f"{name} must not rise, not by {rise[i]:g} from {axis} {at[i]:g} to {at[i + 1]:g}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must not rise, not by {rise[i]:g} from {axis} {at[i]:g} to {at[i + 1]:g}")
 
 
 def require_convex(
@@ -66,5 +62,4 @@ def require_convex(
     for i in np.flatnonzero(excess > allowed):
         how = f" in e^{axis}" if in_powers else ""
         chord = f"{excess[i]:g} above the chord of {at[i]:g} and {at[i + 2]:g}"
-        msg = f"{name} must be convex{how}; at {axis} {at[i + 1]:g} it is {chord}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be convex{how}; at {axis} {at[i + 1]:g} it is {chord}")

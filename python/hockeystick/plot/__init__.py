@@ -93,8 +93,9 @@ def heat_map(
     across, up = _scale("x", x, x_label), _scale("y", y, y_label)
     table = np.asarray(values, dtype=np.float64)
     if table.shape != (len(up.values), len(across.values)):
-        message = f"values must have shape (len(y), len(x)) = {(len(up.values), len(across.values))}, not {table.shape}"
-        raise ValueError(message)
+        raise ValueError(
+            f"values must have shape (len(y), len(x)) = {(len(up.values), len(across.values))}, not {table.shape}"
+        )
     printed = format_lower if choice("bound", bound, ("upper", "lower")) == "lower" else format_upper
     return heat_maps(across, up, table[None], label=label, panel_titles=[""], title=title, printed=printed)
 
@@ -137,8 +138,7 @@ def line_plot(x: ArrayLike, series: Mapping[str, ArrayLike], *, x_label: str, ti
     lines = {name: np.asarray(values, dtype=np.float64)[None] for name, values in series.items()}
     if not lines or any(values.shape != (1, len(across.values)) for values in lines.values()):
         shapes = {name: values.shape[1:] for name, values in lines.items()}
-        message = f"series must hold arrays of shape (len(x),) = {(len(across.values),)}, not {shapes}"
-        raise ValueError(message)
+        raise ValueError(f"series must hold arrays of shape (len(x),) = {(len(across.values),)}, not {shapes}")
     return line_plots(across, lines, panel_titles=[""], title=title)
 
 
@@ -222,8 +222,7 @@ def plot_sweep(
 def _scale(argument: str, given: ArrayLike, label: str) -> Scale:
     values = np.asarray(given, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not np.all(np.isfinite(values)) or not np.all(np.diff(values) > 0):
-        message = f"{argument} must be at least two increasing finite values, not {given!r}"
-        raise ValueError(message)
+        raise ValueError(f"{argument} must be at least two increasing finite values, not {given!r}")
     return Scale(values, label, is_geometric(values))
 
 

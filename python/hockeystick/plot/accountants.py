@@ -171,12 +171,10 @@ def _named(accountants: Accountant | Mapping[str, Accountant]) -> dict[str, Acco
     """Return the accountants by name, each with a step."""
     named = {"training": accountants} if isinstance(accountants, Accountant) else dict(accountants)
     if not named:
-        message = "accountants must hold one at least"
-        raise ValueError(message)
+        raise ValueError("accountants must hold one at least")
     for name, accountant in named.items():
         if not isinstance(accountant, Accountant):
-            message = f"accountants[{name!r}] must be an Accountant, not {accountant!r}"
-            raise TypeError(message)
+            raise TypeError(f"accountants[{name!r}] must be an Accountant, not {accountant!r}")
         count_scalar(f"the number of steps of accountants[{name!r}]", len(accountant))
     return named
 

@@ -57,8 +57,7 @@ def analyses(found: Analyses, *, names: Sequence[str] | None = None) -> Figure:
     lines = _lines(_chosen(found, names))
     left = [line.label for line in lines[MAX_LINES:]]
     if left and names is not None:
-        message = f"names must give at most {MAX_LINES} lines, not {len(lines)}: {', '.join(names)}"
-        raise ValueError(message)
+        raise ValueError(f"names must give at most {MAX_LINES} lines, not {len(lines)}: {', '.join(names)}")
     training = found.training
     title = f"One training, by every analysis (δ = {training.delta:g})"
     if left:
@@ -73,15 +72,12 @@ def _chosen(found: Analyses, names: Sequence[str] | None) -> list[Analysis]:
     else:
         for name in names:
             if name not in known:
-                message = f"names must be among {', '.join(known)}, not {name!r}"
-                raise ValueError(message)
+                raise ValueError(f"names must be among {', '.join(known)}, not {name!r}")
             if not known[name].applies:
-                message = f"names must be of analyses that apply; {name!r} does not: {known[name].reason}"
-                raise ValueError(message)
+                raise ValueError(f"names must be of analyses that apply; {name!r} does not: {known[name].reason}")
         chosen = [known[name] for name in names]
     if not chosen:
-        message = "found must have an analysis that applies in two rounds"
-        raise ValueError(message)
+        raise ValueError("found must have an analysis that applies in two rounds")
     return chosen
 
 

@@ -63,8 +63,7 @@ def training(
     from hockeystick.plot.matplotlib_figures import figure_of  # noqa: PLC0415 - matplotlib is asked for when first needed
 
     if not len(result.recorded):
-        message = f"result must have a recorded round, not none of {result.completed}: see record_every"
-        raise ValueError(message)
+        raise ValueError(f"result must have a recorded round, not none of {result.completed}: see record_every")
     records = "of the test records" if test is not None else "of the training records"
     panels: list[tuple[str, dict[str, Array]]] = [(f"mean loss {records}", {"": result.loss(test)})]
     if result.problem.classifies:

@@ -387,8 +387,9 @@ def random_stop_excess_risk_rate(
     rounds = users // batch
     noise = STRICT.non_negative("noise_std", noise_std)
     if noise.ndim and noise.shape != (rounds,):
-        msg = f"noise_std must be a number or of shape ({rounds},), one for each round, not of shape {noise.shape}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"noise_std must be a number or of shape ({rounds},), one for each round, not of shape {noise.shape}"
+        )
     what = "the noise of Corollary 2 of Asoodeh, Chen, Calmon and Ozgur (2021) lacks its dimensions and a factor 1/2"
     warn_unsound(what, "hockeystick.utility.random_stop_excess_risk_rate", "bound")
     statistical = ((clip + beta * ball) ** 2 + bound**2) * np.log(rounds) / (convexity * rounds)

@@ -40,8 +40,9 @@ def table_row(given: Mapping[str, Any], **domains: str) -> list[Array]:
     """Check the arguments of a row of Table 3; the rows of two schedules leave a constant open."""
     schedule, constant, open_rows = given["schedule"], given["constant"], ("cyclic", "continuous")
     if (constant is not None) != (choice("schedule", schedule, SCHEDULES) in open_rows):
-        msg = f"constant must be given for the schedules {open_rows} and only there, not {shown(constant)} for schedule={shown(schedule)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"constant must be given for the schedules {open_rows} and only there, not {shown(constant)} for schedule={shown(schedule)}"
+        )
     return _checked({**given, "constant": 1.0 if constant is None else constant}, **domains)
 
 
@@ -54,8 +55,7 @@ FALSE = {  # schedule -> what is wrong
 
 def _no_diameter(diameter: ArrayLike | None) -> None:
     if diameter is not None:
-        msg = f"diameter must be None, not {shown(diameter)}: the printed theorem has no bounded domain"
-        raise ValueError(msg)
+        raise ValueError(f"diameter must be None, not {shown(diameter)}: the printed theorem has no bounded domain")
 
 
 def fedavg_gdp(
@@ -138,8 +138,9 @@ def fedavg_gdp(
     constant: ArrayLike | None = None
     for name, value, owner in (("c", c, "cyclic"), ("z", z, "continuous")):
         if (value is not None) != (schedule == owner):
-            msg = f"{name} must be given for schedule={shown(owner)} and only there, not {shown(value)} for schedule={shown(schedule)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{name} must be given for schedule={shown(owner)} and only there, not {shown(value)} for schedule={shown(schedule)}"
+            )
         constant = constant if value is None else grid.positive(name, value)
     if schedule in FALSE:
         warn_unsound(FALSE[schedule], "hockeystick.federated")

@@ -384,8 +384,9 @@ def _required(start: Array, budget: Array, total: Array, constant: Array) -> Arr
     """Return the right-hand side of Equation 18."""
     r = constant * np.maximum(start - budget, 0.0) / total
     if (r > 0.25 * (1 + 1e-12)).any():  # 1/4, rounded
-        msg = f"budget must leave C_6 (C_1 - budget)/grad_sq_norm_sum at most 1/4, not {r.max():g}"
-        raise InfeasibleBudgetError(msg)
+        raise InfeasibleBudgetError(
+            f"budget must leave C_6 (C_1 - budget)/grad_sq_norm_sum at most 1/4, not {r.max():g}"
+        )
     return r
 
 
@@ -927,6 +928,5 @@ def run_near_optimal_utility_fl(
 def _of_each(name: str, value: Array, shape: tuple[int, int]) -> Array:
     """Return an argument for each round and client."""
     if value.shape not in {(), shape[1:], shape}:
-        msg = f"{name} must be one number or have the shape {shape[1:]} or {shape}, not {value.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be one number or have the shape {shape[1:]} or {shape}, not {value.shape}")
     return np.broadcast_to(value, shape)

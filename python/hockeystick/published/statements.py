@@ -301,8 +301,7 @@ def number_of(paper: str) -> str:
 def search(paper: str, name: str) -> list[Row]:
     """Return the rows of a statement, best first: of this name, with it in their name, with it in what they say."""
     if not isinstance(name, str):
-        message = f"name must be a string, not {shown(name)}"
-        raise TypeError(message)
+        raise TypeError(f"name must be a string, not {shown(name)}")
     asked = _words(name)
     tiers: list[Callable[[Row], bool]] = [
         lambda row: row.name.casefold() == name.strip().casefold(),
@@ -313,8 +312,7 @@ def search(paper: str, name: str) -> list[Row]:
     if not found:
         near = hints.meant(name, [row.name for row in rows(paper)])
         hint = f"; did you mean {near!r}?" if near else f"; `hockeystick papers {paper}` lists them"
-        message = f"name must be a statement of {paper}, not {shown(name)}{hint}"
-        raise ValueError(message)
+        raise ValueError(f"name must be a statement of {paper}, not {shown(name)}{hint}")
     return list({id(row): row for row in found}.values())
 
 
@@ -345,17 +343,14 @@ def _evaluated(row: Row, settings: Mapping[str, Any]) -> tuple[tuple[Number, ...
     if wrong is not None:
         near = hints.meant(wrong, known)
         hint = f"; did you mean {near!r}?" if near else f"; it has {', '.join(known)}" if known else "; it has none"
-        message = f"{row.name} has no setting {wrong!r}{hint}"
-        raise TypeError(message)
+        raise TypeError(f"{row.name} has no setting {wrong!r}{hint}")
     many = next((word for word in settings if np.ndim(settings[word]) > np.ndim(row.settings.get(word, [[[]]]))), None)
     if many is not None:
-        message = f"{many} must be like the example's {row.settings[many]!r}, not {shown(settings[many])}"
-        raise ValueError(message)
+        raise ValueError(f"{many} must be like the example's {row.settings[many]!r}, not {shown(settings[many])}")
     calls = _calls(row, given)
     if settings and not (calls or row.python):
         name, lacking = min(_lacking(row, given).items(), key=lambda found: len(found[1]))
-        message = f"{row.name} also needs {', '.join(lacking)} ({name})"
-        raise TypeError(message)
+        raise TypeError(f"{row.name} also needs {', '.join(lacking)} ({name})")
     space: dict[str, Any] = {"math": math, "np": np, "hs": pkgutil.resolve_name("hockeystick"), **given}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnsoundBoundWarning)

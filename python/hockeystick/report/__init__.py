@@ -79,8 +79,7 @@ def _target(out: str | os.PathLike[str], destination: str | os.PathLike[str] | N
     if destination is not None:
         return Path(destination)
     if "://" in os.fspath(out):
-        message = f"destination must be given for a table at a URL, not None for {out}"
-        raise ValueError(message)
+        raise ValueError(f"destination must be given for a table at a URL, not None for {out}")
     return Path(out) / VIEWS / "report.html"
 
 

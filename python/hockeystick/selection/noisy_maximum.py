@@ -75,8 +75,7 @@ def noisy_maximum(
     monotone = boolean_scalar("monotone", monotone)
     if noise == "gaussian":
         if num_candidates is None:
-            msg = "num_candidates must be given for Gaussian noise, not None"
-            raise ValueError(msg)
+            raise ValueError("num_candidates must be given for Gaussian noise, not None")
         return GaussianNoisyMaximum(noise_multiplier, num_candidates, monotone)
     if num_candidates is not None:
         count_scalar("num_candidates", num_candidates, 2)
@@ -145,8 +144,9 @@ def _epsilon(noise_multiplier: float, monotone: bool) -> float:
     scale = positive_scalar("noise_multiplier", noise_multiplier)
     epsilon = (1.0 if monotone else 2.0) / scale * (1.0 + HANDFUL)
     if not epsilon <= LARGEST_EPSILON:
-        msg = f"noise_multiplier must be at least {1 / 300 if not monotone else 1 / 600:g}, not {shown(scale)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"noise_multiplier must be at least {1 / 300 if not monotone else 1 / 600:g}, not {shown(scale)}"
+        )
     return epsilon
 
 

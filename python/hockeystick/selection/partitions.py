@@ -209,8 +209,7 @@ class ThresholdedPartitions(_Partitions):
     def __post_init__(self) -> None:
         """Check the arguments."""
         if not isinstance(self.mechanism, (Laplace, Gaussian)):
-            msg = f"mechanism must be Laplace or Gaussian, not {shown(self.mechanism)}"
-            raise TypeError(msg)
+            raise TypeError(f"mechanism must be Laplace or Gaussian, not {shown(self.mechanism)}")
         scalar("noise_multiplier of mechanism", self.mechanism.noise_multiplier, *GAUSSIAN_NOISE)
         self._check(threshold=interval("[-1e12, 1e12]"))
         self._check_partitions()

@@ -90,8 +90,9 @@ class AboveThreshold(OneDirection):
         )
         if not sum(self._epsilons()) <= LARGEST_EPSILON:
             first, second = self._epsilons()
-            msg = f"the epsilons of threshold_noise_multiplier and query_noise_multiplier must be at most 600 together, not {first:g} + {second:g}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"the epsilons of threshold_noise_multiplier and query_noise_multiplier must be at most 600 together, not {first:g} + {second:g}"
+            )
 
     def _said(self) -> str:
         return f"sparse vector: queries move by the sensitivity used at most, their noise is fresh, it stops after {self.hits} answers above"

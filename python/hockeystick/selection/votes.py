@@ -147,13 +147,13 @@ def votes_renyi(votes: ArrayLike, noise_std: float, orders: ArrayLike) -> Array:
     """
     counts = np.atleast_2d(STRICT.non_negative("votes", real("votes", votes)))
     if counts.ndim != 2 or counts.shape[1] < 2 or counts.shape[0] < 1:
-        msg = f"votes must be of shape (classes,) or (queries, classes), of at least two classes, not {np.shape(votes)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"votes must be of shape (classes,) or (queries, classes), of at least two classes, not {np.shape(votes)}"
+        )
     noise_std = scalar("noise_std", noise_std, *GAUSSIAN_NOISE)
     asked = np.atleast_1d(real("orders", orders))
     if asked.ndim != 1 or not ((asked > 1.0) & (asked <= 1e5)).all():
-        msg = f"orders must lie in (1, 1e5], not be {shown(orders)}"
-        raise ValueError(msg)
+        raise ValueError(f"orders must lie in (1, 1e5], not be {shown(orders)}")
     return _divergences(counts, noise_std, asked)
 
 

@@ -76,8 +76,9 @@ def connected(address: str, security: distributed.Security | None = None) -> Ite
         asyncio.run(_greet(address, security))
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
     except (TimeoutError, OSError, ValueError, RuntimeError, TypeError, OverflowError) as error:
-        message = f"scheduler must be the address of a Dask scheduler, not {address}: {_first_line(error)}"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"scheduler must be the address of a Dask scheduler, not {address}: {_first_line(error)}"
+        ) from error
     try:
         yield client
     finally:
@@ -229,8 +230,7 @@ def _slots(client: distributed.Client) -> int:
         client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
         slots: int = sum(client.nthreads().values())
     except (OSError, distributed.TimeoutError) as error:
-        message = f"the cluster has no workers: {error}"
-        raise ClusterError(message) from error
+        raise ClusterError(f"the cluster has no workers: {error}") from error
     return slots
 
 
@@ -238,16 +238,16 @@ def _result_of(future: distributed.Future) -> TaskResult:
     """Return what came of a task; say in words what Dask says of one that was lost."""
     try:
         if future.cancelled():
-            raise distributed.CancelledError("its connection was lost")  # noqa: EM101 - told below
+            raise distributed.CancelledError("its connection was lost")
         result: TaskResult = future.result()
     except distributed.KilledWorker as error:
-        message = f"a shard ended every worker that tried it ({error.task}); see the workers' logs and their memory"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"a shard ended every worker that tried it ({error.task}); see the workers' logs and their memory"
+        ) from error
     except ClusterError:
         raise
     except (OSError, distributed.CancelledError, distributed.TimeoutError) as error:
-        message = f"the scheduler is gone: {error}"
-        raise ClusterError(message) from error
+        raise ClusterError(f"the scheduler is gone: {error}") from error
     return result
 
 
@@ -310,8 +310,7 @@ def _checked(wanted: Mapping[str, Any]) -> Plan:
     try:
         check_instruction_set(plan.instruction_set)
     except ValueError as error:
-        message = f"workers must run the plan's instruction set; on {address} {error}; {REMEDY}"
-        raise ClusterError(message) from error
+        raise ClusterError(f"workers must run the plan's instruction set; on {address} {error}; {REMEDY}") from error
     own = json.loads(json.dumps(manifest(plan)))
     told = changes(wanted, own)
     remedy = f"; {REMEDY}" if wanted["instruction_set"] != own["instruction_set"] else ""

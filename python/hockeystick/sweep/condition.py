@@ -52,8 +52,9 @@ def column_type(name: str, schema: pa.Schema, key: str) -> pa.DataType:
         near = difflib.get_close_matches(name, schema.names) or difflib.get_close_matches(
             name, schema.names, cutoff=0.0
         )
-        message = f"{key} must name columns of the table, not {shorten(name)}; did you mean {' or '.join(near)}?"
-        raise ValueError(message)
+        raise ValueError(
+            f"{key} must name columns of the table, not {shorten(name)}; did you mean {' or '.join(near)}?"
+        )
     return schema.field(name).type
 
 
@@ -76,8 +77,7 @@ def parsed(where: object) -> ast.expr:
     except (SyntaxError, Warning, ValueError, MemoryError, RecursionError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
         hint = "; equality is ==" if _SINGLE.search(where) else ""
-        message = f"where must be {GRAMMAR}, not {shorten(where)}: {reason.splitlines()[0]}{hint}"
-        raise ValueError(message) from None
+        raise ValueError(f"where must be {GRAMMAR}, not {shorten(where)}: {reason.splitlines()[0]}{hint}") from None
     return tree
 
 
@@ -86,7 +86,7 @@ def _check_depth(tree: ast.expr) -> None:
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     if level:
-        raise RecursionError("it is nested too deeply")  # noqa: EM101 - told by the caller
+        raise RecursionError("it is nested too deeply")
 
 
 def where_true(tree: ast.expr, table: pa.Table) -> NDArray[np.bool_]:

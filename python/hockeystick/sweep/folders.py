@@ -63,8 +63,7 @@ class Folder:
             try:
                 self.system, root = fsspec.core.url_to_fs(self.given)
             except ValueError as error:  # an unknown protocol
-                message = f"out must be a path or a URL that fsspec knows, not {out}: {error}"
-                raise OutputError(message) from error
+                raise OutputError(f"out must be a path or a URL that fsspec knows, not {out}: {error}") from error
         else:
             self.place = root = os.fspath(Path(self.given).absolute())
             self.system = fsspec.filesystem("file")
@@ -190,8 +189,9 @@ class Folder:
                 try:
                     fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    message = f"out must be used by one run at a time, not {self}: another run is writing to it"
-                    raise OutputError(message) from None
+                    raise OutputError(
+                        f"out must be used by one run at a time, not {self}: another run is writing to it"
+                    ) from None
             yield
         finally:
             os.close(folder)
@@ -208,5 +208,4 @@ def _as_os_error() -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        raise OSError(message) from error
+        raise OSError(f"{type(error).__name__}: {error}") from error

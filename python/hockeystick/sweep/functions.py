@@ -132,8 +132,7 @@ def lookup(name: str, rule: str = "function must be a registered one") -> Functi
     if name not in known:
         near = difflib.get_close_matches(name, known)
         hint = f"did you mean {' or '.join(near)}?" if near else f"registered are {', '.join(sorted(known))}"
-        message = f"{rule}, not {name!r}; {hint}"
-        raise PlanError(message)
+        raise PlanError(f"{rule}, not {name!r}; {hint}")
     call = getattr(importlib.import_module(known[name].module), name.rpartition(".")[2])
     if name in UFUNC_PARAMETERS:
         return Function(name, call, UFUNC_PARAMETERS[name], UFUNC_PARAMETERS[name], is_ufunc=True)

@@ -171,7 +171,7 @@ def decode(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes |
 def whole_table(plan: Plan, manifest: Mapping[str, Any], index: int, content: bytes | None) -> pa.Table:
     """Return a stored part of the sweep that has this manifest, once its digest and what it says of itself are right."""
     if content is None:
-        raise DamagedPartError("it cannot be read")  # noqa: EM101 - told by the caller
+        raise DamagedPartError("it cannot be read")
     _check_digest(content)
     file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     told = file.metadata.metadata

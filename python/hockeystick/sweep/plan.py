@@ -122,8 +122,7 @@ def read(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
         reason = error.strerror if isinstance(error, OSError) else error
         if isinstance(error, RecursionError):
             reason = "it is nested too deeply"
-        message = f"plan must be a TOML file, not {os.fspath(plan)}: {reason}"
-        raise PlanError(message) from error
+        raise PlanError(f"plan must be a TOML file, not {os.fspath(plan)}: {reason}") from error
 
 
 def parse(source: Mapping[str, Any]) -> Plan:
@@ -161,8 +160,7 @@ def _only(known: Container[str], names: Iterable[str], told: str, before: str = 
     """Refuse the first name that is not known."""
     for name in names:
         if name not in known:
-            message = f"{before}{name} {told}"
-            raise PlanError(message)
+            raise PlanError(f"{before}{name} {told}")
 
 
 def _check_sections(source: Mapping[str, Any]) -> None:
@@ -214,8 +212,7 @@ def _check_names(plan: Plan) -> None:
     names = [*on_axes, *plan.fixed, *(output.column for output in plan.outputs)]
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
-        message = f"{name} must be used once in outputs, fixed, axes and zip, not {count} times"
-        raise PlanError(message)
+        raise PlanError(f"{name} must be used once in outputs, fixed, axes and zip, not {count} times")
 
 
 def _check_arguments(plan: Plan) -> None:
@@ -241,8 +238,9 @@ def _check_output(output: Output, shared: Container[str]) -> None:
         _check_kind(key, name, np.array([value]), function)
     missing = ", ".join(name for name in function.required if name not in shared and name not in output.arguments)
     if missing:
-        needed = f"outputs.{output.column} = {function.name} needs {missing}; in axes, zip, fixed or its own arguments"
-        raise PlanError(needed)
+        raise PlanError(
+            f"outputs.{output.column} = {function.name} needs {missing}; in axes, zip, fixed or its own arguments"
+        )
 
 
 def _check_kind(key: str, name: str, values: Values, function: Function) -> None:
@@ -437,6 +435,7 @@ def stored_share(text: object, place: object) -> Share | None:
         return None
     found = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if not found or int(found[1]) > int(found[2]):
-        message = f"out must hold a run of a plan or of a share, not {place}: its manifest has share {shorten(text)}"
-        raise OutputError(message)
+        raise OutputError(
+            f"out must hold a run of a plan or of a share, not {place}: its manifest has share {shorten(text)}"
+        )
     return Share(int(found[1]), int(found[2]))

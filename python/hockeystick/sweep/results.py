@@ -187,10 +187,9 @@ class Results:
         plan, stored = self._store.plan, self.manifest
         moved = changes({"axes": stored.get("axes")}, {"axes": json.loads(json.dumps(manifest(plan)["axes"]))})
         if moved:  # another C library may round a logspace in another way
-            message = (
+            raise OutputError(
                 f"out must have axes whose values this machine computes alike: {moved[0]}; read its columns instead"
             )
-            raise OutputError(message)
         values = {output.column: np.full(plan.num_cells, np.nan) for output in plan.outputs}
         failed = 0
         for cells, table in self._parts():
@@ -314,8 +313,7 @@ def merge(outs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -
     for other in stores[1:]:
         told = changes(first.manifest, other.manifest)
         if told:
-            message = f"outs must be of one sweep, not {first.folder} and {other.folder}: {told[0]}"
-            raise OutputError(message)
+            raise OutputError(f"outs must be of one sweep, not {first.folder} and {other.folder}: {told[0]}")
     holders: list[list[Store]] = [[] for _ in range(first.plan.num_shards)]
     for store in stores:
         for index in store.sizes():
@@ -359,8 +357,7 @@ def _check_complete(stores: list[Store], holders: list[list[Store]]) -> None:
             f"share {', '.join(names[:20])}{' ...' if len(names) > 20 else ''} of {max(jobs)} is not among them"
         )
     shown = "; ".join(told[:3]) or "run the plan to the end"
-    message = f"outs must hold all {len(holders)} parts of the plan; {len(absent)} are missing: {shown}"
-    raise OutputError(message)
+    raise OutputError(f"outs must hold all {len(holders)} parts of the plan; {len(absent)} are missing: {shown}")
 
 
 def _copy(index: int, holders: list[Store], merged: Store) -> None:
@@ -370,8 +367,9 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
     try:
         counts = source.decoded(index, content)
     except DamagedPartError as error:
-        message = f"outs must hold whole parts, not {source.path(index)}: {error}; run it again to repair it"
-        raise OutputError(message) from error
+        raise OutputError(
+            f"outs must hold whole parts, not {source.path(index)}: {error}; run it again to repair it"
+        ) from error
     assert content is not None  # it would be damaged
     there = merged.content(index)
     if there != content:
@@ -380,10 +378,9 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
             holders = [*holders, merged]
     for other in holders[1:]:
         if other.content(index) != content:
-            message = (
+            raise OutputError(
                 f"outs must hold the same bytes, not {source.path(index)} and another in {other.folder}: "
                 "one of them is damaged or was not computed by this sweep"
             )
-            raise OutputError(message)
     if there != content:
         merged.write(Part(index, content, counts))

@@ -141,10 +141,8 @@ def run(
         except OSError as error:
             kept = f"{runner.counts.rows:,} cells are kept, the same command resumes"
             if error.errno is None:
-                message = f"{error}; {kept}"
-                raise type(error)(message) from error
-            reason = f"{error.strerror}; {kept}"
-            raise OSError(error.errno, reason, os.fspath(out)) from error
+                raise type(error)(f"{error}; {kept}") from error
+            raise OSError(error.errno, f"{error.strerror}; {kept}", os.fspath(out)) from error
     return runner.summary(time.perf_counter() - started)
 
 
@@ -173,8 +171,7 @@ class Runner:
             if len(self.waiting):
                 self.compute()
         except CellError as error:
-            message = f"{error}; {self.counts.rows:,} cells are kept"
-            raise CellError(message) from None
+            raise CellError(f"{error}; {self.counts.rows:,} cells are kept") from None
 
     def compute(self) -> None:
         """Keep threads or a cluster busy to the end; count those parts, too, that were in flight when another one failed."""
@@ -206,8 +203,7 @@ class Runner:
         if unseen:
             self.counts.rows -= sum(len(self.store.plan.shard(index)) for index in unseen)
             names = ", ".join(map(self.store.file, unseen[:3]))
-            message = f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}"
-            raise OSError(message)
+            raise OSError(f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}")
 
     def missing(self) -> list[int]:
         """Return the shards without a whole part, and count the others, some at a time."""
@@ -235,8 +231,7 @@ class Runner:
     def check(self, error: FirstError) -> None:
         """End a strict run at a cell with an error."""
         if self.strict and error:
-            message = f"{self.store.plan.named(error[0])}: {error[1]}"
-            raise CellError(message)
+            raise CellError(f"{self.store.plan.named(error[0])}: {error[1]}")
 
     def count(self, part: Part) -> None:
         """Count a part that is in its place, and tell how far the run is."""

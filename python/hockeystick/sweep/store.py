@@ -95,8 +95,9 @@ class Store:
         try:
             return whole_table(self.plan, self.manifest, index, self.content(index))
         except DamagedPartError as error:
-            message = f"out must hold whole parts, not {self.path(index)}: {error}; run the sweep again to repair it"
-            raise OutputError(message) from error
+            raise OutputError(
+                f"out must hold whole parts, not {self.path(index)}: {error}; run the sweep again to repair it"
+            ) from error
 
     def decoded(self, index: int, content: bytes | None) -> Counts:
         """Return what a part of these bytes holds; refuse a part that this sweep would not have written."""
@@ -128,22 +129,19 @@ def stored_sweep(out: str | os.PathLike[str]) -> Store:
     folder = Folder(out)
     found = stored_manifest(folder)
     if found is None:
-        message = f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}"
-        raise OutputError(message)
+        raise OutputError(f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}")
     other = f"{out} of format {shorten(found.get('format'))}, which this version does not read"
     rule = f"out must be a sweep of format {FORMAT}, not {other}; run the plan again in a new directory"
     require(found.get("format") == FORMAT, rule, OutputError)
     try:
         plan = parse(found["plan"])
     except PlanError as error:
-        message = f"out must hold a plan that this version can read, not {out}: {error}"
-        raise OutputError(message) from error
+        raise OutputError(f"out must hold a plan that this version can read, not {out}: {error}") from error
     computed = manifest(plan)
     told = changes({key: found.get(key) for key in FROM_PLAN}, {key: computed[key] for key in FROM_PLAN})
     told += [f"{key} is no text" for key in IDENTITY if not isinstance(found.get(key), str)]
     if told:
-        message = f"out must have a manifest that agrees with its plan, not {out}: {told[0]}"
-        raise OutputError(message)
+        raise OutputError(f"out must have a manifest that agrees with its plan, not {out}: {told[0]}")
     share = stored_share(found.pop("share", None), out)
     return Store(folder, plan, found, share)
 
@@ -180,8 +178,7 @@ def stored_manifest(folder: Folder) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
-        message = f"out must be the directory of a sweep, not {folder}: {MANIFEST} holds no plan"
-        raise OutputError(message)
+        raise OutputError(f"out must be the directory of a sweep, not {folder}: {MANIFEST} holds no plan")
     return content
 
 
@@ -265,8 +262,9 @@ def _take(store: Store) -> None:
     if stored_manifest(folder) is None:
         others = [name for name in folder.entries() if name != "cells/" and not is_skipped(name)]
         if (others or store.sizes()) and stored_manifest(folder) is None:  # no other run has begun by now
-            message = f"out must be empty or hold an earlier run of the same plan, not {folder}: it has no {MANIFEST}"
-            raise OutputError(message)
+            raise OutputError(
+                f"out must be empty or hold an earlier run of the same plan, not {folder}: it has no {MANIFEST}"
+            )
         content = json.dumps(store.described(), indent=2) + "\n"
         folder.write_shared(MANIFEST, content.encode(), lambda: stored_manifest(folder) is None)
     _check_manifest(store)
@@ -278,8 +276,7 @@ def _check_manifest(store: Store) -> None:
     """Refuse a folder whose manifest is not that of this run."""
     found, wanted = stored_manifest(store.folder), store.described()
     if found is None:
-        message = f"{MANIFEST} cannot be read back from {store.folder}"
-        raise OSError(message)
+        raise OSError(f"{MANIFEST} cannot be read back from {store.folder}")
     told = changes(found["plan"], wanted["plan"])
     if not told and found.get("share") != wanted.get("share"):
         told = [f"it is {_held(found)}, not {_held(wanted)}"]
@@ -314,5 +311,4 @@ def _as_output_error(folder: Folder) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"out must be a writable directory, not {folder}: {error.strerror or error}"
-        raise OutputError(message) from error
+        raise OutputError(f"out must be a writable directory, not {folder}: {error.strerror or error}") from error

@@ -169,8 +169,7 @@ def _epsilon(cell: Settings, threads: int | None) -> float:
 def _accuracies(cell: Settings, threads: int | None) -> Array:
     found = outcome(cell, threads)
     if found.accuracy is None:
-        msg = "accuracy is for losses of classes: logistic, softmax, network, hinge"
-        raise ValueError(msg)
+        raise ValueError("accuracy is for losses of classes: logistic, softmax, network, hinge")
     return found.accuracy
 
 
@@ -284,8 +283,7 @@ def check(plan: Plan) -> None:
         try:
             told = training(arguments)
         except (ValueError, TypeError) as error:
-            message = f"{plan.named(cell)}: {error}"
-            raise PlanError(message) from error
+            raise PlanError(f"{plan.named(cell)}: {error}") from error
         used |= told.used
         given |= {*arguments}
         # Compiled here, once, for all workers that begin together.
@@ -326,8 +324,7 @@ def load_one(plan: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Training
         at = None if delta is None else scalar("delta", delta, *DELTA)  # type: ignore[arg-type]
         view: Any = None if released is None else choice("released", str(released), VIEWS)
     except (ValueError, TypeError) as error:
-        message = f"fixed: {error}"
-        raise PlanError(message) from error
+        raise PlanError(f"fixed: {error}") from error
     for name in settings:
         unused = f"fixed.{name} must be left out: neither {settings['algorithm']} nor these data have it"
         require(name in told.used, unused)

@@ -154,11 +154,9 @@ def choose_drawn(
     first = first or next(longest, None)
     second = second or next(longest, None)
     if first is None:
-        message = "axes must have a numeric axis of two values or more that is not held, to be drawn"
-        raise ValueError(message)
+        raise ValueError("axes must have a numeric axis of two values or more that is not held, to be drawn")
     if second and second.axis == first.axis:
-        message = f"x and y must be on different axes, not {first.name} and {second.name}"
-        raise ValueError(message)
+        raise ValueError(f"x and y must be on different axes, not {first.name} and {second.name}")
     return first, second, held
 
 

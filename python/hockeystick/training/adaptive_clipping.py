@@ -64,17 +64,15 @@ def adaptive_clipping_noise(noise_multiplier: float, count_noise: float) -> floa
     count = positive_scalar("count_noise", count_noise)
     whole, part = Fraction(z) ** 2, (2 * Fraction(count)) ** 2  # exact, so that nothing cancels near the pole
     if part <= whole:
-        msg = f"count_noise must be above half the noise_multiplier ({shown(z)}), not {shown(count)}"
-        raise ValueError(msg)
+        raise ValueError(f"count_noise must be above half the noise_multiplier ({shown(z)}), not {shown(count)}")
     square = whole * part / (part - whole)
     try:
         return _root_above(square)
     except OverflowError:
-        msg = (
+        raise ValueError(
             f"count_noise must be larger for a noise_multiplier of {shown(z)}: with {shown(count)} "
             "the noise of the updates is beyond the doubles"
-        )
-        raise ValueError(msg) from None
+        ) from None
 
 
 def _root_above(square: Fraction) -> float:

@@ -124,8 +124,9 @@ class Batches:
     def certificate(self, sampling: str, *, epsilon: float | None = None, delta: float | None = None) -> str:
         """Return the certificate of what the steps leak."""
         if sampling in ("shuffled", "unknown"):
-            msg = f"there is no certificate of sampling={sampling!r}: no rule of the checker says how such batches are made"
-            raise ValueError(msg)
+            raise ValueError(
+                f"there is no certificate of sampling={sampling!r}: no rule of the checker says how such batches are made"
+            )
         return self.accountant(sampling).certificate(epsilon=epsilon, delta=delta)
 
     def words(self, kind: str) -> str:
@@ -275,8 +276,9 @@ def dpsgd_parameters(
     multiplier = _multiplier(noise_multiplier, clip_norm, noise_std, batch_size if noise_on == "mean" else 1)
     if noise_on == "mean":
         if noise_std is None:
-            msg = 'noise_on must be "sum" with noise_multiplier, which is that of the sum, not "mean"; give noise_std and clip_norm'
-            raise ValueError(msg)
+            raise ValueError(
+                'noise_on must be "sum" with noise_multiplier, which is that of the sum, not "mean"; give noise_std and clip_norm'
+            )
         doubt = setting_warnings.noise_of_mean(multiplier, noise_std, ("batch_size", batch_size), num_records)
         setting_warnings.warn(doubt)
     return DpsgdParameters(multiplier, rate_of(num_records, batch_size, drop_last=drop_last), number)
@@ -286,8 +288,9 @@ def _one_of(first: tuple[str, Any], second: tuple[str, Any]) -> tuple[Any, str]:
     """Return the one that is given, and its name."""
     given = [(value, name) for name, value in (first, second) if value is not None]
     if len(given) != 1:
-        msg = f"exactly one of {first[0]} and {second[0]} must be given, not {first[0]}={first[1]} and {second[0]}={second[1]}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"exactly one of {first[0]} and {second[0]} must be given, not {first[0]}={first[1]} and {second[0]}={second[1]}"
+        )
     return given[0]
 
 
@@ -306,8 +309,7 @@ def _multiplier(noise_multiplier: float | None, clip_norm: float | None, noise_s
     if name == "noise_multiplier":
         return noise
     if clip_norm is None:
-        msg = "clip_norm must be given with noise_std, not None: the noise multiplier is their quotient"
-        raise ValueError(msg)
+        raise ValueError("clip_norm must be given with noise_std, not None: the noise multiplier is their quotient")
     return scalar("noise_std over clip_norm", noise * per / clip_norm, *POSITIVE)
 
 
@@ -320,8 +322,9 @@ def _require_poisson(sampling: str) -> None:
             "fixed": "for batches of fixed size compose FixedSizeSampled in an Accountant",
             "unknown": "find out how batches are made; shuffled_batches_epsilon_bracket is that of ordinary data loaders",
         }[sampling]
-        msg = f"sampling must be 'poisson' for these numbers, not {shown(sampling)}: they would be too small; {instead}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"sampling must be 'poisson' for these numbers, not {shown(sampling)}: they would be too small; {instead}"
+        )
 
 
 def steps_of(epochs: float, records: int, batch_size: int, *, drop_last: bool = False) -> int:
@@ -418,8 +421,9 @@ def privacy_statement(
     if batch_size is not None:
         batch_size = count_at_most("batch_size", batch_size, "the number of records", num_records)
     elif sampling_rate is None or epochs is not None or drop_last or sampling != "poisson":
-        msg = "batch_size must be given, or sampling_rate and steps of Poisson samples without drop_last, not None"
-        raise ValueError(msg)
+        raise ValueError(
+            "batch_size must be given, or sampling_rate and steps of Poisson samples without drop_last, not None"
+        )
     number = _steps(epochs, steps, num_records, batch_size, drop_last=drop_last)
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     clip_norm = None if clip_norm is None else positive_scalar("clip_norm", clip_norm)

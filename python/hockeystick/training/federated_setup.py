@@ -142,8 +142,9 @@ def federated_parameters(
     noise_on = choice("noise_on", noise_on, ("sum", "mean", "client"))
     sampling = choice("sampling", sampling, ("poisson", "fixed_size", "all", "shuffled"))
     if sampling == "all" and clients_per_round != num_clients:
-        msg = f'clients_per_round must be num_clients ({num_clients}) with sampling="all", not {clients_per_round}'
-        raise ValueError(msg)
+        raise ValueError(
+            f'clients_per_round must be num_clients ({num_clients}) with sampling="all", not {clients_per_round}'
+        )
     of_sum = noise_std * clients_per_round if noise_on == "mean" else noise_std
     noise = Gaussian(scalar("noise_std over clip_norm", of_sum / clip_norm, *POSITIVE))
     if noise_on == "mean":
@@ -283,8 +284,7 @@ def secure_aggregation_parameters(
         locals(), beta="inside"
     )
     if dropouts >= num_clients:
-        msg = f"dropouts must be at most num_clients - 1 ({num_clients - 1}), not {dropouts}"
-        raise ValueError(msg)
+        raise ValueError(f"dropouts must be at most num_clients - 1 ({num_clients - 1}), not {dropouts}")
     noise = choice("noise", noise, ("discrete_gaussian", "skellam"))
     rounding = choice("rounding", rounding, ("conditional", "random", "nearest"))
     adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
@@ -329,12 +329,12 @@ def _mechanism(
 def _require_room(bits: int, deviation: float) -> None:
     """Refuse a modulus that the noise alone wraps around."""
     if math.isinf(deviation):
-        msg = "client_noise_std over granularity must be finite"
-        raise ValueError(msg)
+        raise ValueError("client_noise_std over granularity must be finite")
     if bits > 64 or 2.0**bits < 4.0 * deviation:
         least = max(1, math.ceil(math.log2(4.0 * deviation)))
-        msg = f"bits must lie in [{least}, 64], as the noise of all clients has the deviation {deviation:.4g}, not be {bits}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"bits must lie in [{least}, 64], as the noise of all clients has the deviation {deviation:.4g}, not be {bits}"
+        )
 
 
 def _assumptions(clients: int, dropouts: int, norm: float, adjacency: Adjacency) -> tuple[str, ...]:

@@ -65,21 +65,25 @@ def _draw(mechanism: Mechanism, number: int, source: np.random.Generator) -> NDA
         drawn = np.flatnonzero(source.random(number) < mechanism.sampling_rate)
     elif isinstance(mechanism, TruncatedPoissonSampled):
         if number > mechanism.num_records:
-            msg = f"client_ids must be at most the {mechanism.num_records} clients of {shown(mechanism)}, not {number}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"client_ids must be at most the {mechanism.num_records} clients of {shown(mechanism)}, not {number}"
+            )
         drawn = source.permutation(np.flatnonzero(source.random(number) < mechanism.sampling_rate))
         drawn = drawn[: mechanism.max_batch_size]
     elif isinstance(mechanism, FixedSizeSampled):
         if number != mechanism.num_records:
-            msg = f"client_ids must be the {mechanism.num_records} clients of {shown(mechanism)}, not {number}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"client_ids must be the {mechanism.num_records} clients of {shown(mechanism)}, not {number}"
+            )
         drawn = source.choice(number, mechanism.batch_size, replace=mechanism.replacement)
     elif isinstance(mechanism, RandomAllocation):
-        msg = f"mechanism must be one that clients can be drawn for in one round, not {shown(mechanism)}: draw_batches has whole epochs"
-        raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others
+        raise ValueError(
+            f"mechanism must be one that clients can be drawn for in one round, not {shown(mechanism)}: draw_batches has whole epochs"
+        )
     elif any(isinstance(part, SAMPLERS) for part in mechanism._within()):
-        msg = f"mechanism must be one that clients can be drawn for: one sample for all of its releases, not one for each as {shown(mechanism)} does"
-        raise ValueError(msg)
+        raise ValueError(
+            f"mechanism must be one that clients can be drawn for: one sample for all of its releases, not one for each as {shown(mechanism)} does"
+        )
     else:
         return np.arange(number)
     return drawn[_draw(mechanism.mechanism, len(drawn), source)]
@@ -119,8 +123,7 @@ def draw_batches(
     [0, 1, 2, 3, 4, 5]
     """
     if not isinstance(mechanism, RandomAllocation):
-        msg = f"mechanism must be RandomAllocation, not {shown(mechanism)}"
-        raise TypeError(msg)
+        raise TypeError(f"mechanism must be RandomAllocation, not {shown(mechanism)}")
     clients, source = _distinct(client_ids), _source(rng)
     batches: list[list[Client]] = [[] for _ in range(mechanism.steps)]
     if mechanism.num_selected == 1:
@@ -137,15 +140,17 @@ def draw_batches(
 def _distinct(client_ids: Iterable[Client]) -> list[Client]:
     clients = list(client_ids)
     if len(set(clients)) != len(clients):
-        msg = f"client_ids must name each client once, not {len(set(clients))} of them in {len(clients)} places"
-        raise ValueError(msg)
+        raise ValueError(
+            f"client_ids must name each client once, not {len(set(clients))} of them in {len(clients)} places"
+        )
     return clients
 
 
 def _source(rng: np.random.Generator | None) -> np.random.Generator:
     if rng is not None and not isinstance(rng, np.random.Generator):
-        msg = f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {shown(rng)}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes one, or None, not {shown(rng)}"
+        )
     return np.random.default_rng() if rng is None else rng
 
 
@@ -156,30 +161,29 @@ def check_participation(
     _require_everybody(mechanism, charged, drawn)
     number = int(charged.sum())
     if isinstance(mechanism, FixedSizeSampled) and number != mechanism.num_records:
-        msg = f"clients must be the {mechanism.num_records} of {shown(mechanism)}, not {number}"
-        raise ValueError(msg)
+        raise ValueError(f"clients must be the {mechanism.num_records} of {shown(mechanism)}, not {number}")
     if isinstance(mechanism, TruncatedPoissonSampled) and number > mechanism.num_records:
-        msg = f"clients must be at most the {mechanism.num_records} of {shown(mechanism)}, not {number}"
-        raise ValueError(msg)
+        raise ValueError(f"clients must be at most the {mechanism.num_records} of {shown(mechanism)}, not {number}")
     reports = max((part.num_users for part in mechanism._within() if isinstance(part, Shuffled)), default=0)
     if drawn is None:
         if number < reports and not isinstance(mechanism, FixedSizeSampled):  # which has compared its batch
-            msg = f"clients must be at least the {reports} whose reports {shown(mechanism)} mixes, not {number}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"clients must be at least the {reports} whose reports {shown(mechanism)} mixes, not {number}"
+            )
         return
     if int(drawn.sum()) < reports:
-        msg = f"participants must be at least the {reports} whose reports {shown(mechanism)} mixes, not {int(drawn.sum())}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"participants must be at least the {reports} whose reports {shown(mechanism)} mixes, not {int(drawn.sum())}"
+        )
     if count != 1:
-        msg = f"count must be 1 where participants are given, not {count}: each step has its own"
-        raise ValueError(msg)
+        raise ValueError(f"count must be 1 where participants are given, not {count}: each step has its own")
     if (drawn & ~charged).any():
-        msg = f"participants must be among the clients that are charged, which {int((drawn & ~charged).sum())} are not"
-        raise ValueError(msg)
+        raise ValueError(
+            f"participants must be among the clients that are charged, which {int((drawn & ~charged).sum())} are not"
+        )
     most = getattr(mechanism, "batch_size", getattr(mechanism, "max_batch_size", number))
     if int(drawn.sum()) > most:
-        msg = f"participants must be at most the {most} of {shown(mechanism)}, not {int(drawn.sum())}"
-        raise ValueError(msg)
+        raise ValueError(f"participants must be at most the {most} of {shown(mechanism)}, not {int(drawn.sum())}")
 
 
 def _require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: NDArray[np.bool_] | None) -> None:
@@ -193,14 +197,14 @@ def _require_everybody(mechanism: Mechanism, charged: NDArray[np.bool_], drawn: 
     if isinstance(mechanism, FixedSizeSampled):  # says of how many it draws; check_participation compares
         return
     if drawn is None:
-        msg = (
+        raise ValueError(
             f"clients must be everyone who could have been drawn by {shown(mechanism)}, drawn or not: leave it out to charge all, "
             f"or, where the others cannot be drawn, give participants beside it; {int(charged.sum())} of {len(charged)} were given"
         )
-        raise ValueError(msg)
     # In an epoch of random allocation everybody takes part in some round.
     if isinstance(mechanism, RandomAllocation) and (drawn == charged).all():
         return
     if not isinstance(mechanism, (PoissonSampled, TruncatedPoissonSampled)):
-        msg = f"clients must be all {len(charged)} for {shown(mechanism)}, not {int(charged.sum())}: participants cannot be held against it"
-        raise ValueError(msg)  # noqa: TRY004 - a mechanism like the others
+        raise ValueError(
+            f"clients must be all {len(charged)} for {shown(mechanism)}, not {int(charged.sum())}: participants cannot be held against it"
+        )

@@ -105,8 +105,9 @@ def user_level_parameters(
     pairs = (("batch_size", "num_records"), ("users_per_step", "num_users"))
     num_users, num_records, held, batch_size, users_per_step, steps, noise_multiplier = scalars(locals(), pairs)
     if num_records > num_users * held:
-        msg = f"num_records must be at most num_users times records_per_user ({num_users * held}), not {num_records}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"num_records must be at most num_users times records_per_user ({num_users * held}), not {num_records}"
+        )
     by_example, by_user = batch_size / num_records, users_per_step / num_users
     limit = f"no user has more than {held} records among those drawn from, chosen before the training"
     mixture = MixtureOfGaussians.of_group(noise_multiplier, held, by_example)
@@ -221,10 +222,10 @@ def bound_owners(owners: Iterable[Iterable[Hashable]], most: int) -> OwnedSelect
 def _distinct(number: int, owners: Iterable[Hashable]) -> Sequence[Hashable]:
     """Return the owners of a record, each once."""
     if isinstance(owners, (str, bytes)) or not isinstance(owners, Iterable):
-        msg = f"owners[{number}] must be the ids of the owners of one record, such as a list, not {shown(owners)}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"owners[{number}] must be the ids of the owners of one record, such as a list, not {shown(owners)}"
+        )
     try:
         return tuple(dict.fromkeys(owners))
     except TypeError as error:
-        msg = f"owners[{number}] must have hashable ids, not {shown(owners)}"
-        raise TypeError(msg) from error
+        raise TypeError(f"owners[{number}] must have hashable ids, not {shown(owners)}") from error

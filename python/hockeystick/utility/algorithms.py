@@ -155,16 +155,16 @@ def _shuffled(problem: Problem, pool: Pool, rounds: int) -> Setting:
 def aggregated(problem: Problem, _: Pool) -> Iterator[Candidate]:
     """Try a single pass over the silos, with steps of 1/(lambda t), of which only the last model is seen."""
     if problem.strong_convexity == 0.0:
-        msg = "strong_convexity must be positive for the trusted aggregator, whose risk bound needs it, not 0"
-        raise ValueError(msg)
+        raise ValueError(
+            "strong_convexity must be positive for the trusted aggregator, whose risk bound needs it, not 0"
+        )
     sizes = divided_down(problem.silos_per_round, 40)
     fitting = [size for size in sizes if problem.num_silos // size <= problem.max_rounds]
     if not fitting:
-        msg = (
+        raise ValueError(
             f"max_rounds must be at least num_silos // silos_per_round = {problem.num_silos // sizes[0]}, "
             f"not {problem.max_rounds}: every silo takes part once"
         )
-        raise ValueError(msg)
     return (Candidate(_risk_of_one_pass(problem, size, 0.0), partial(_aggregated, problem, size)) for size in fitting)
 
 
@@ -243,8 +243,7 @@ def multistage(problem: Problem, pool: Pool) -> Iterator[Candidate]:
     <= 0.26 g for R >= 512 V^2/(3 mu g); the second alone is a fifth of that. So the stage ends below g/2.
     """
     if problem.strong_convexity == 0.0:
-        msg = "strong_convexity must be positive for multi-stage AC-SA, not 0"
-        raise ValueError(msg)
+        raise ValueError("strong_convexity must be positive for multi-stage AC-SA, not 0")
 
     def risk(rounds: int, batch: int, noise: float, parties: int) -> tuple[float, float]:
         deviation = math.sqrt(_variance(problem, batch, noise, parties))

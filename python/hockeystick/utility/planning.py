@@ -135,14 +135,16 @@ class Plan:
 
         problem = self.problem
         if self.trust not in SIMULATED:
-            msg = f"trust must be {' or '.join(map(repr, SIMULATED))} for a simulated loss, not {shown(self.trust)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"trust must be {' or '.join(map(repr, SIMULATED))} for a simulated loss, not {shown(self.trust)}"
+            )
         num_runs = count_scalar("num_runs", num_runs)
         if data is None:
             size = problem.num_silos * problem.num_records * problem.dimension
             if size > MAX_NUMBERS:
-                msg = f"num_silos num_records dimension must be at most {MAX_NUMBERS} for synthetic data, not {size}; give data"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"num_silos num_records dimension must be at most {MAX_NUMBERS} for synthetic data, not {size}; give data"
+                )
             sizes = [problem.num_records] * problem.num_silos
             data = synthetic("logistic", sizes=sizes, num_features=problem.dimension, seed=seed)
         _check(problem, data)
@@ -190,8 +192,9 @@ class Plan:
             For "shuffle", whose noise no array function accounts for.
         """
         if self.trust == "shuffle":
-            msg = "trust must not be 'shuffle' for a sweep: no array function accounts for given noise there"
-            raise ValueError(msg)
+            raise ValueError(
+                "trust must not be 'shuffle' for a sweep: no array function accounts for given noise there"
+            )
         problem, pool = self.problem, pool_of(self.trust, self.problem)
         noises, rounds, batches, silos, *_ = zip(*self.settings, strict=True)
         axes: dict[str, Any] = {"noise_std": {"logspace": [min(noises) / 2.0, max(noises) * 2.0], "num": 25}}
@@ -343,8 +346,7 @@ def _check(problem: Problem, data: Data) -> None:
     expected = (problem.num_silos, problem.num_records, problem.dimension)
     given = (data.num_silos, min(data.sizes or (0,)), data.dimension)
     if given != expected or max(data.sizes or (0,)) != problem.num_records:
-        msg = f"data must have num_silos, num_records and dimension of the plan, {expected}, not {given}"
-        raise ValueError(msg)
+        raise ValueError(f"data must have num_silos, num_records and dimension of the plan, {expected}, not {given}")
 
 
 def _value(value: Any) -> str:

@@ -105,16 +105,16 @@ def checked_training(arguments: Mapping[str, Any]) -> Training:
     training = checked_inputs(Training, arguments, **DOMAINS)
     if training.order == "random":
         if training.index != 1:
-            msg = f"index must be 1 for order='random', in which a record has no round of its own, not {training.index}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"index must be 1 for order='random', in which a record has no round of its own, not {training.index}"
+            )
         return training
     together = training.clients_per_round * training.batch_size
     if training.num_clients * training.num_records % together:
-        msg = (
+        raise ValueError(
             f"clients_per_round batch_size must divide num_clients num_records ({training.num_clients * training.num_records}) "
             f"for order='cyclic', not {together}"
         )
-        raise ValueError(msg)
     at_most("index", training.index, "the rounds of a pass", training.period)
     return training
 
@@ -126,8 +126,7 @@ def checked_rounds(rounds: int | Sequence[int]) -> Array:
         return np.unique(np.geomspace(1, last, MAX_POINTS).round()).astype(np.int64)
     given = [count_scalar(f"rounds[{k}]", value) for k, value in enumerate(rounds)]  # type: ignore[arg-type]
     if not given or any(b <= a for a, b in itertools.pairwise(given)):
-        msg = f"rounds must be one number, or increasing ones, not {shown(rounds)}"
-        raise ValueError(msg)
+        raise ValueError(f"rounds must be one number, or increasing ones, not {shown(rounds)}")
     return np.array(given)
 
 
@@ -145,8 +144,7 @@ class NotCoveredError(ValueError):
 def needs(holds: bool, what: str) -> None:
     """Check what an analysis needs of a training."""
     if not holds:
-        msg = f"needs {what}"
-        raise NotCoveredError(msg)
+        raise NotCoveredError(f"needs {what}")
 
 
 def needs_one_step(training: Training) -> None:
@@ -323,8 +321,7 @@ def printed_aggregator(training: Training, rounds: Array) -> Array:
     needs_aggregator(training)
     most = training.num_clients // training.clients_per_round
     if rounds[0] > most:
-        msg = f"holds up to round {most}, in which each client has taken part once"
-        raise NotCoveredError(msg)
+        raise NotCoveredError(f"holds up to round {most}, in which each client has taken part once")
 
     def delta(count: int, eps: float) -> float:
         users = count * training.clients_per_round
@@ -343,8 +340,7 @@ def printed_inter_silo(training: Training, rounds: Array) -> Array:
     needs(training.order == "random", AT_RANDOM.format("batches"))
     epsilon = np.array([_printed_inter_silo(training, count) for count in rounds.tolist()])
     if np.isnan(epsilon).all():
-        msg = "holds for epsilon up to 2 ln(2/delta) and batches of at least K_min only"
-        raise NotCoveredError(msg)
+        raise NotCoveredError("holds for epsilon up to 2 ln(2/delta) and batches of at least K_min only")
     return epsilon
 
 
@@ -431,8 +427,7 @@ class Analyses:
         for analysis in self.found:
             if analysis.name == name:
                 return analysis
-        message = f"name must be one of {listed(repr(one.name) for one in self.found)}, not {shown(name)}"
-        raise KeyError(message)
+        raise KeyError(f"name must be one of {listed(repr(one.name) for one in self.found)}, not {shown(name)}")
 
     def __str__(self) -> str:
         """Return the table: epsilon by rounds, rounded up, and what each is worth."""

@@ -81,8 +81,7 @@ class Algorithm(Checked):
 
     def _one_silo(self, problem: Problem) -> None:
         if problem.num_silos > 1:
-            msg = f"{type(self).__name__} is for one silo, not {problem.num_silos}; see Problem.pooled"
-            raise ValueError(msg)
+            raise ValueError(f"{type(self).__name__} is for one silo, not {problem.num_silos}; see Problem.pooled")
 
     def _samplers(self, problem: Problem) -> list[tuple[Participation, int]]:
         """Return each silo's sampler of batches, and its number of records."""
@@ -103,11 +102,11 @@ class Algorithm(Checked):
     def _plain_rule(self, problem: Problem, rounds: int, **changes: Any) -> UpdateRule:
         clients = self._clients
         if isinstance(clients, WithReplacement):
-            msg = "clients must take part at most once in a round, not by draws with replacement"
-            raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
+            raise ValueError("clients must take part at most once in a round, not by draws with replacement")
         if isinstance(clients, Poisson) and clients.expected_batch_size is not None:
-            msg = f"clients must have no expected_batch_size ({clients.expected_batch_size}): the mean is over those drawn"
-            raise ValueError(msg)
+            raise ValueError(
+                f"clients must have no expected_batch_size ({clients.expected_batch_size}): the mean is over those drawn"
+            )
         samplers = self._samplers(problem)
         batches = [s._numbers(f"records of silo {i}", count) for i, (s, count) in enumerate(samplers)]
         kinds, sizes, rates = map(np.array, zip(*batches, strict=True))
@@ -159,11 +158,9 @@ class Algorithm(Checked):
         rounds = count_scalar("rounds", rounds)
         self._rule(problem, rounds)
         if math.isinf(self.clip_norm):
-            msg = "nothing is certified without clipping: clip_norm is infinite"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError("nothing is certified without clipping: clip_norm is infinite")
         if not self._has_noise(problem):
-            msg = "nothing is certified without noise: noise_std is 0"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError("nothing is certified without noise: noise_std is 0")
         views = self._views(problem, rounds) if index is None else self._views_of(index, problem, rounds)
         if released is None:
             found = next(iter(views.values()))()
@@ -183,8 +180,7 @@ class Algorithm(Checked):
     def _views_of(self, index: int, problem: Problem, rounds: int) -> Views:
         """Return what is proven of one record, where its step is known."""
         del problem, rounds
-        msg = f"{type(self).__name__} has one guarantee for all records, none for index={index}"
-        raise NoGuaranteeError(msg)
+        raise NoGuaranteeError(f"{type(self).__name__} has one guarantee for all records, none for index={index}")
 
     def _each_sum(self, problem: Problem) -> Guarantee:
         """Return the guarantee of every round's sum of noisy means, who takes part being known; docs/core/federated.md has the proof.
@@ -192,8 +188,7 @@ class Algorithm(Checked):
         The noise of those who take part adds up: at least that of the quietest silos, and a Poisson sample may be one silo.
         """
         if isinstance(self._clients, Poisson):
-            msg = "a Poisson sample of silos may be one, whose message is the sum"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError("a Poisson sample of silos may be one, whose message is the sum")
         together = self._clients._numbers("clients", problem.num_silos)[1]
         noise = math.sqrt(math.fsum(x * x for x in sorted(self._noises(problem))[:together])) / UP
         alone = replace(self, noise_std=noise)._each_message(problem)
@@ -217,8 +212,7 @@ class Algorithm(Checked):
         ]
         accounts = self._accounts(problem, mechanisms)
         if len({account[0] for account in accounts}) > 1:
-            msg = "silos whose samplers have different adjacencies have no common guarantee"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError("silos whose samplers have different adjacencies have no common guarantee")
         source = f"Accountant; {samplers[0][0]!r} in each silo, which is charged for all rounds"
         return by_composition(accounts, WORDS["messages"], source)
 
@@ -235,16 +229,14 @@ def each_silo(name: str, value: Any, problem: Problem) -> tuple[Any, ...]:
     if not isinstance(value, tuple):
         return (value,) * problem.num_silos
     if len(value) != problem.num_silos:
-        msg = f"Length of {name} ({len(value)}) must match number of silos ({problem.num_silos})"
-        raise ValueError(msg)
+        raise ValueError(f"Length of {name} ({len(value)}) must match number of silos ({problem.num_silos})")
     return value
 
 
 def check_sampler(name: str, value: Any, kinds: Sequence[type] = (Participation,)) -> None:
     """Check that a value is a sampler of one of these kinds."""
     if not isinstance(value, tuple(kinds)):
-        msg = f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}, not {shown(value)}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}, not {shown(value)}")
 
 
 ALL = EveryRound()

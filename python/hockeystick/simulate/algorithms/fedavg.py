@@ -96,11 +96,10 @@ class NoisyFedAvg(Algorithm):
         self._check(dropout=interval("[0, 1)"))
         self._set(client_weights=checked_weights(self.client_weights))
         if self.client_weights != "equal" and not (isinstance(self.clients, EveryRound) and self.dropout == 0):
-            msg = (
+            raise ValueError(
                 "client_weights must be 'equal' unless all clients take part in every round, not "
                 f"{shown(self.client_weights)} with clients={shown(self.clients)} and dropout={self.dropout}"
             )
-            raise ValueError(msg)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         return self._plain_rule(
@@ -152,11 +151,10 @@ class NoisyFedAvg(Algorithm):
             2 clip_norm/(num_clients prox) (1 - prod_k (1 - eta_k prox)), and without the bracket if there is a tolerance.
         """
         if num_clients != 1 and self.client_weights != "equal":
-            msg = (
+            raise ValueError(
                 f"num_clients must be 1 where client_weights={shown(self.client_weights)}, not {num_clients}: a client moves the "
                 "mean by its weight times data_sensitivity(rounds, 1)"
             )
-            raise ValueError(msg)
         return np.resize(self._gamma(rounds, num_clients), rounds)
 
     def _gamma(self, rounds: int, num_clients: int) -> Array:
@@ -195,17 +193,15 @@ class NoisyFedAvg(Algorithm):
     def _moves(self, rounds: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Return by how much one client's model can move in each round, from the same start."""
         if self._poisson_batches() and self.clipping == "record":
-            msg = (
+            raise NoGuaranteeError(
                 'Poisson batches of records clipped one by one may exceed clip_norm: use clipping="batch" or FixedSize'
             )
-            raise NoGuaranteeError(msg)
         return self.data_sensitivity(rounds, 1)
 
     def _noise(self, problem: Problem) -> float:
         """Return the deviation of every client's noise."""
         if len(set(self._noises(problem))) > 1:
-            msg = "clients whose noise differs are not covered: noise_std must be one number"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError("clients whose noise differs are not covered: noise_std must be one number")
         return self._noises(problem)[0]
 
     def _views(self, problem: Problem, rounds: int) -> Views:
@@ -275,8 +271,7 @@ def checked_weights(value: ClientWeights) -> ClientWeights:
     if isinstance(value, str):
         return choice("client_weights", value, ("equal", "records"))
     if not isinstance(value, tuple):
-        msg = f"client_weights must be 'equal', 'records' or a tuple of positive numbers, not {shown(value)}"
-        raise TypeError(msg)
+        raise TypeError(f"client_weights must be 'equal', 'records' or a tuple of positive numbers, not {shown(value)}")
     return tuple(positive_scalar(f"client_weights[{i}]", weight) for i, weight in enumerate(value))
 
 
@@ -324,11 +319,10 @@ class NoisyFedProx(NoisyFedAvg):
         super().__post_init__()
         self._check(prox=POSITIVE, tolerance=non_negative_scalar)
         if self.tolerance > 0 and (self.schedule != "constant" or self.records != ALL):
-            msg = (
+            raise ValueError(
                 "tolerance must be 0 unless schedule is 'constant' and records are all: the proximal problem is of all "
                 f"records, not {self.tolerance} with {shown(self.schedule)} and {shown(self.records)}"
             )
-            raise ValueError(msg)
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         rule = super()._rule(problem, rounds)._replace(prox=self.prox)
@@ -345,8 +339,7 @@ class NoisyFedProx(NoisyFedAvg):
         if self.tolerance > 0:
             return np.full(1, 2 * self.clip_norm / (num_clients * self.prox) * UP)
         if self.learning_rate * self.prox > 1:
-            msg = f"learning_rate must be at most 1/prox ({1 / self.prox}), not {self.learning_rate}"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError(f"learning_rate must be at most 1/prox ({1 / self.prox}), not {self.learning_rate}")
         return super()._gamma(rounds, num_clients)
 
     def _last_model(self, problem: Problem, rounds: int) -> Guarantee:
@@ -354,6 +347,5 @@ class NoisyFedProx(NoisyFedAvg):
             return self._each_model(problem, rounds)
         self._gamma(1, 1)  # refuses large steps
         if problem.smoothness is not None and problem.smoothness >= self.prox:
-            msg = f"prox must be larger than the smoothness ({problem.smoothness}), not {self.prox}"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError(f"prox must be larger than the smoothness ({problem.smoothness}), not {self.prox}")
         return super()._last_model(problem, rounds)

@@ -65,10 +65,9 @@ class TreeFTRL(Algorithm):
         parts, left = divmod(problem.num_records, self.records.size)
         rule = self._plain_rule(problem, rounds)
         if left and isinstance(self.records, Cyclic):
-            msg = (
+            raise ValueError(
                 f"records must draw a divisor of the number of records ({problem.num_records}), not {self.records.size}"
             )
-            raise ValueError(msg)
         return rule._replace(
             server=TREE,
             noise_scales=np.zeros(1),
@@ -82,8 +81,9 @@ class TreeFTRL(Algorithm):
     def _every_model(self, problem: Problem, rounds: int) -> Guarantee:
         parts = problem.num_records // self.records.size
         if not self.restart and rounds > parts and isinstance(self.records, Shuffled):
-            msg = "one tree over several passes in random orders is not covered; use Cyclic, or restart"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError(
+                "one tree over several passes in random orders is not covered; use Cyclic, or restart"
+            )
         unit = 2 * self.clip_norm / (self.records.size * self._noises(problem)[0])
 
         def epsilon(t: int, delta: float) -> float:

@@ -85,8 +85,7 @@ class AdaptiveClippingSGD(Algorithm):
         super().__post_init__()
         positive_scalar("clip_norm", self.clip_norm)
         if self.noise_std != 0.0:
-            msg = f"noise_std must not be given, noise_multiplier decides the noise, not {self.noise_std}"
-            raise ValueError(msg)
+            raise ValueError(f"noise_std must not be given, noise_multiplier decides the noise, not {self.noise_std}")
         self._check(quantile=OPEN_PROBABILITY, clip_rate=POSITIVE, noise_multiplier=POSITIVE, count_noise=POSITIVE)
         adaptive_clipping_noise(self.noise_multiplier, self.count_noise)
         check_sampler("records", self.records)
@@ -97,8 +96,9 @@ class AdaptiveClippingSGD(Algorithm):
         scale = adaptive_clipping_noise(self.noise_multiplier, self.count_noise) / divisor * UP
         noise = scale * self.clip_norm
         if not sys.float_info.min <= min(self.clip_norm, scale, noise) <= noise < math.inf:
-            msg = f"clip_norm must leave the noise among the normal doubles, not {self.clip_norm}: it is multiplied by {scale}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"clip_norm must leave the noise among the normal doubles, not {self.clip_norm}: it is multiplied by {scale}"
+            )
         return self._plain_rule(
             problem,
             rounds,

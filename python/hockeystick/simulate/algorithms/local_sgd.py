@@ -64,8 +64,7 @@ class LocalSGD(Algorithm):
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         noises = self._noises(problem)
         if len(set(noises)) > 1:
-            msg = f"noise_std must be one number for local steps, not {self.noise_std}"
-            raise ValueError(msg)
+            raise ValueError(f"noise_std must be one number for local steps, not {self.noise_std}")
         return self._plain_rule(
             problem,
             rounds,

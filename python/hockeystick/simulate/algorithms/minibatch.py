@@ -71,12 +71,14 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
     clients, samplers = algorithm._clients, algorithm._samplers(problem)
     drawn = [clients, *(sampler for sampler, _ in samplers)]
     if any(isinstance(sampler, (Poisson, WithReplacement)) for sampler in drawn):
-        msg = "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
-        raise NoGuaranteeError(msg)
+        raise NoGuaranteeError(
+            "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
+        )
     batches = {int(sampler._expected(count)) for sampler, count in samplers}
     if len(batches) > 1:
-        msg = f"a shuffled sum of gradients needs batches of the same size in every silo, not {sorted(batches)}"
-        raise NoGuaranteeError(msg)
+        raise NoGuaranteeError(
+            f"a shuffled sum of gradients needs batches of the same size in every silo, not {sorted(batches)}"
+        )
     messages = batches.pop() * int(clients._expected(problem.num_silos))
     uses = [sampler._account(ANY_NOISE, count)[2] for sampler, count in samplers]
 
@@ -101,11 +103,9 @@ def check_protocol(algorithm: Algorithm, protocol: Any) -> None:
     """Check that gradients are clipped, that the protocol is one, and that it is the only noise."""
     positive_scalar("clip_norm", algorithm.clip_norm)
     if not isinstance(protocol, BinomialNoise):
-        msg = f"protocol must be BinomialNoise, not {shown(protocol)}"
-        raise TypeError(msg)
+        raise TypeError(f"protocol must be BinomialNoise, not {shown(protocol)}")
     if algorithm.noise_std != 0.0:
-        msg = f"noise_std must be 0 with a protocol, which has its own noise, not {algorithm.noise_std}"
-        raise ValueError(msg)
+        raise ValueError(f"noise_std must be 0 with a protocol, which has its own noise, not {algorithm.noise_std}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,8 +290,7 @@ class AcceleratedMinibatchSGD(Algorithm):
         """Check the settings."""
         super().__post_init__()
         if self.learning_rate != 1.0:
-            msg = f"learning_rate must not be given, scale decides the steps, not {self.learning_rate}"
-            raise ValueError(msg)
+            raise ValueError(f"learning_rate must not be given, scale decides the steps, not {self.learning_rate}")
         self._check(scale=POSITIVE, strong_convexity=non_negative_scalar, regularization=non_negative_scalar)
         if self.protocol is not None:
             check_protocol(self, self.protocol)
@@ -349,8 +348,7 @@ class MultistageMinibatchSGD(AcceleratedMinibatchSGD):
         """Check the settings."""
         super().__post_init__()
         if not self.stages:
-            msg = "stages must not be empty"
-            raise ValueError(msg)
+            raise ValueError("stages must not be empty")
         checked = (
             (count_scalar(f"stages[{i}][0]", length), positive_scalar(f"stages[{i}][1]", scale))
             for i, (length, scale) in enumerate(self.stages)
@@ -360,6 +358,5 @@ class MultistageMinibatchSGD(AcceleratedMinibatchSGD):
     def _stages(self, rounds: int) -> Sequence[tuple[int, float]]:
         planned = sum(length for length, _ in self.stages)
         if rounds > planned:
-            msg = f"rounds must be at most those of all stages, {planned}, not {rounds}"
-            raise ValueError(msg)
+            raise ValueError(f"rounds must be at most those of all stages, {planned}, not {rounds}")
         return self.stages

@@ -91,8 +91,7 @@ class ProjectedNoisySGD(Algorithm):
 
     def _every_model(self, problem: Problem) -> Guarantee:
         if self.noise == "laplace" and problem.dimension > 1:
-            msg = f"Laplace noise is certified for models that are one number, not {problem.dimension}"
-            raise ValueError(msg)
+            raise ValueError(f"Laplace noise is certified for models that are one number, not {problem.dimension}")
         multiplier = self._noises(problem)[0] / self.clip_norm
         step = Laplace(multiplier) if self.noise == "laplace" else Gaussian(multiplier)
         return by_composition(
@@ -118,8 +117,9 @@ class ProjectedNoisySGD(Algorithm):
     def _last_model(self, problem: Problem) -> Guarantee:
         """Return the guarantee of the last model for the record of the last round, which leaks most (docs/core/federated.md)."""
         if self.noise == "laplace" or not self._is_smooth(problem):
-            msg = "last_iterate.best_cyclic needs Gaussian noise, and short steps on smooth convex losses whose gradients are not clipped"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError(
+                "last_iterate.best_cyclic needs Gaussian noise, and short steps on smooth convex losses whose gradients are not clipped"
+            )
 
         def delta_of(rounds: int, eps: float) -> float:
             period = problem.num_records
@@ -156,10 +156,9 @@ class ProjectedNoisySGD(Algorithm):
     def _one_model(self, problem: Problem, rounds: int, index: int | None) -> Guarantee:
         """Return the guarantee of the only model released, for one record or for the worst."""
         if index is not None and rounds > problem.num_records:
-            msg = (
+            raise NoGuaranteeError(
                 f"nothing is certified for index={index} in more rounds ({rounds}) than records ({problem.num_records})"
             )
-            raise NoGuaranteeError(msg)
 
         def delta_of(eps: float, t: int) -> float:
             if not self.random_stop and index is not None:

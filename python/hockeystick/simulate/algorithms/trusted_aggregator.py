@@ -77,13 +77,11 @@ class TrustedAggregator(Algorithm):
         for name in ("step_factors", "noise_factors"):
             factors = getattr(self, name)
             if not isinstance(factors, tuple):
-                msg = f"{name} must be a tuple of numbers, one for each round, not {shown(factors)}"
-                raise TypeError(msg)
+                raise TypeError(f"{name} must be a tuple of numbers, one for each round, not {shown(factors)}")
             self._set(**{name: tuple(positive_scalar(f"{name}[{t}]", x) for t, x in enumerate(factors))})
         self._check(random_stop=boolean_scalar, suffix=FRACTION)
         if self.suffix < 1 and not self.random_stop:
-            msg = f"suffix must be 1 without a random stop, not {self.suffix}"
-            raise ValueError(msg)
+            raise ValueError(f"suffix must be 1 without a random stop, not {self.suffix}")
 
     @property
     def _clients(self) -> Participation:
@@ -93,16 +91,16 @@ class TrustedAggregator(Algorithm):
         """Return the factors of the rounds."""
         factors = getattr(self, name) or (1.0,) * rounds
         if rounds > len(factors):
-            msg = f"rounds must be at most the length of {name} ({len(factors)}), not {rounds}"
-            raise ValueError(msg)
+            raise ValueError(f"rounds must be at most the length of {name} ({len(factors)}), not {rounds}")
         return np.array(factors[:rounds])
 
     def _rule(self, problem: Problem, rounds: int) -> UpdateRule:
         rule = self._plain_rule(problem, rounds, release=STOPPED if self.random_stop else LAST)
         most = problem.num_silos // self.batch_size
         if rounds > most:
-            msg = f"rounds must be at most num_silos // batch_size ({most}), not {rounds}: each user takes part once"
-            raise ValueError(msg)
+            raise ValueError(
+                f"rounds must be at most num_silos // batch_size ({most}), not {rounds}: each user takes part once"
+            )
         return rule._replace(
             step_factors=self._factors("step_factors", rounds),
             noise_factors=self._factors("noise_factors", rounds),

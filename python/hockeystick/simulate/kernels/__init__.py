@@ -14,8 +14,7 @@ try:
     import numba
     import numba.extending
 except ImportError as error:
-    message = 'the simulator needs numba: pip install ".[simulate]" in a clone'
-    raise ImportError(message) from error
+    raise ImportError('the simulator needs numba: pip install ".[simulate]" in a clone') from error
 
 __all__ = ["OPTIONS", "internal", "intrinsic", "kernel", "njit"]
 

@@ -119,8 +119,9 @@ def words(named: Any) -> np.ndarray:
     for value, kind in zip(named, _kinds(of).values(), strict=True):
         if isinstance(kind, types.Array):
             if value.ndim != kind.ndim or value.dtype != _DTYPES[kind.dtype] or not value.flags.c_contiguous:
-                msg = f"an array of {type(named).__name__} must be {kind}, not {value.dtype} of shape {value.shape}"
-                raise TypeError(msg)
+                raise TypeError(
+                    f"an array of {type(named).__name__} must be {kind}, not {value.dtype} of shape {value.shape}"
+                )
             found += [value.ctypes.data, *value.shape]
         else:
             found.append(struct.unpack("q", struct.pack("d", value))[0] if kind is types.float64 else int(value))

@@ -99,8 +99,7 @@ def as_numba(name: str, function: Callable[..., Any]) -> Any:
     if isinstance(function, CPUDispatcher):
         return function
     if not inspect.isfunction(function):
-        msg = f"{name} must be a Python function, or one compiled by numba.njit, not {shown(function)}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be a Python function, or one compiled by numba.njit, not {shown(function)}")
     return _checked(function)
 
 
@@ -108,19 +107,16 @@ def compiled(name: str, function: Callable[..., Any], given: tuple[Any, ...] = R
     """Return a function that is compiled for its arguments, by default model and record; TypeError says why it cannot be."""
     dispatcher = as_numba(name, function)
     if dispatcher.targetoptions.get("parallel"):
-        msg = f"{name} must not be compiled with parallel=True: many threads call it at once"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must not be compiled with parallel=True: many threads call it at once")
     try:
         dispatcher.compile(given)
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines()]
         told = [line for line in lines if line and not line.startswith("Failed in")][:REASON_LINES]
-        msg = f"{name} must be a function that numba compiles: {' | '.join(told)}"
-        raise TypeError(msg) from error
+        raise TypeError(f"{name} must be a function that numba compiles: {' | '.join(told)}") from error
     kind, (good, domain) = dispatcher.overloads[given].signature.return_type, RETURNS[name]
     if not good(kind):
-        msg = f"{name} must return {domain}, not {kind}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must return {domain}, not {kind}")
     if name == "predict" and kind != types.int64:
         return compiled(name, lambda model, features: types.int64(dispatcher(model, features)), given)
     return dispatcher

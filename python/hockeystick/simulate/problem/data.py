@@ -144,8 +144,7 @@ def dirichlet_silos(labels: ArrayLike, *, num_silos: int, concentration: float, 
     num_silos = count_scalar("num_silos", num_silos)
     concentration = positive_scalar("concentration", concentration)
     if num_silos > len(classes):
-        msg = f"num_silos must be at most the number of records ({len(classes)}), not {num_silos}"
-        raise ValueError(msg)
+        raise ValueError(f"num_silos must be at most the number of records ({len(classes)}), not {num_silos}")
     rng = np.random.default_rng(seed)
     silos: list[list[int]] = [[] for _ in range(num_silos)]
     for label in np.unique(classes):
@@ -213,8 +212,7 @@ def load(
     try:
         from sklearn import datasets  # noqa: PLC0415 - asked for when needed
     except ImportError as error:
-        message = 'data sets need scikit-learn: pip install ".[data]" in a clone'
-        raise ImportError(message) from error
+        raise ImportError('data sets need scikit-learn: pip install ".[data]" in a clone') from error
     features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
@@ -240,8 +238,7 @@ def load(
 def _settings(name: str, labels: Array, hidden: int) -> dict[str, Any]:
     loss = {"diabetes": "least_squares", "breast_cancer": "logistic"}.get(name, "softmax")
     if hidden and loss == "least_squares":
-        msg = f"hidden must be 0 for {shown(name)}: the network is for classes, not {hidden}"
-        raise ValueError(msg)
+        raise ValueError(f"hidden must be 0 for {shown(name)}: the network is for classes, not {hidden}")
     loss = "network" if hidden else loss
     classes = int(labels.max()) + 1 if loss in ("softmax", "network") else None
     return {"loss": loss, "num_classes": classes, "hidden": hidden, "feature_bound": 1.0}
@@ -312,8 +309,7 @@ def read(
     if silo in table:
         which = _silos(table[silo])
         if which.shape != features.shape[:1]:
-            msg = f"Length of {shown(silo)} ({which.size}) must match number of records ({len(features)})"
-            raise ValueError(msg)
+            raise ValueError(f"Length of {shown(silo)} ({which.size}) must match number of records ({len(features)})")
         order = np.argsort(which, kind="stable")
         features, labels = features[order], None if labels is None else labels[order]
         sizes = np.bincount(which).tolist()
@@ -325,8 +321,7 @@ def _arrays(path: str | Path) -> tuple[Any, dict[str, Any]]:
     with np.load(path, allow_pickle=False) as arrays:
         table = {name: arrays[name] for name in arrays}
     if "features" not in table:
-        msg = f"the arrays of {path} must include 'features', not only {sorted(table)}"
-        raise ValueError(msg)
+        raise ValueError(f"the arrays of {path} must include 'features', not only {sorted(table)}")
     return real("features", table["features"]), table
 
 
@@ -338,21 +333,22 @@ def _columns(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str,
         header = [name.strip() for name in header]
         numeric = [place for place, name in enumerate(header) if name not in words]
         if not numeric or len(set(header)) < len(header):
-            msg = f"the columns of {path} must be features and others, each once, not {header}"
-            raise ValueError(msg)
+            raise ValueError(f"the columns of {path} must be features and others, each once, not {header}")
         texts: dict[int, list[str]] = {place: [] for place in range(len(header)) if place not in numeric}
         numbers = array("d")
         for line, row in rows:
             if len(row) != len(header):
-                msg = f"line {line} of {path} must have {len(header)} values, as the header has, not {len(row)}"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"line {line} of {path} must have {len(header)} values, as the header has, not {len(row)}"
+                )
             for place, column in texts.items():
                 column.append(row[place].strip())
             try:
                 numbers.extend([float(row[place]) for place in numeric])
             except ValueError as error:
-                msg = f"features must be numbers, in all of the columns {[header[place] for place in numeric]}: line {line}: {error}"
-                raise ValueError(msg) from error
+                raise ValueError(
+                    f"features must be numbers, in all of the columns {[header[place] for place in numeric]}: line {line}: {error}"
+                ) from error
     features = np.frombuffer(numbers, np.float64).reshape(-1, len(numeric))
     return features, {name: texts.get(place) for place, name in enumerate(header)}
 
@@ -372,8 +368,7 @@ def _rows(file: TextIO) -> Iterator[tuple[int, list[str]]]:
             if row:
                 yield reader.line_num, row
     except csv.Error as error:
-        msg = f"line {reader.line_num} of the file must be comma-separated values: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"line {reader.line_num} of the file must be comma-separated values: {error}") from error
 
 
 def _require_name(argument: str, name: str, default: str, table: Mapping[str, Any]) -> None:
@@ -382,11 +377,11 @@ def _require_name(argument: str, name: str, default: str, table: Mapping[str, An
         return
     alike = [other for other in table if other.strip().casefold() == name.strip().casefold()]
     if alike:
-        msg = f"{argument} must be a column as it is spelt, not {shown(name)}, where there is {shown(alike[0])}: say {argument}={shown(alike[0])}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{argument} must be a column as it is spelt, not {shown(name)}, where there is {shown(alike[0])}: say {argument}={shown(alike[0])}"
+        )
     if name != default:
-        msg = f"{argument} must be one of {listed(map(repr, table))}, not {shown(name)}"
-        raise ValueError(msg)
+        raise ValueError(f"{argument} must be one of {listed(map(repr, table))}, not {shown(name)}")
 
 
 def _numbered(column: Any) -> Array:
@@ -399,22 +394,21 @@ def _numbered(column: Any) -> Array:
     try:
         return np.array([float(text) for text in texts])
     except ValueError as error:
-        msg = f"labels must be numbers, or all true or false; number the classes 0, 1, ...: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(
+            f"labels must be numbers, or all true or false; number the classes 0, 1, ...: {error}"
+        ) from error
 
 
 def _silos(column: Any) -> NDArray[np.intp]:
     """Return the number of each record's silo, from 0, in the order of the numbers or names."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         if column.ndim != 1 or np.isnan(column).any():
-            msg = "silo must be one number for each record, not NaN or of another shape"
-            raise ValueError(msg)
+            raise ValueError("silo must be one number for each record, not NaN or of another shape")
         return np.unique(column, return_inverse=True)[1]
     names = [str(text).strip() for text in column]
     missing = [record for record, name in enumerate(names) if name.casefold() in ("", "nan")]
     if missing:
-        msg = f"silo[{missing[0]}] must be a number or a name, not {shown(names[missing[0]])}"
-        raise ValueError(msg)
+        raise ValueError(f"silo[{missing[0]}] must be a number or a name, not {shown(names[missing[0]])}")
     places = {name: place for place, name in enumerate(_in_order(set(names)))}
     return np.array([places[name] for name in names], np.intp)
 
@@ -430,6 +424,5 @@ def _in_order(names: set[str]) -> Sequence[str]:
     ordered = sorted(names, key=lambda name: (numbers[name], len(name), name))
     for one, other in pairwise(ordered):
         if numbers[one] == numbers[other]:
-            msg = f"silo must be written in one way, not both {one} and {other}: are they one silo or two?"
-            raise ValueError(msg)
+            raise ValueError(f"silo must be written in one way, not both {one} and {other}: are they one silo or two?")
     return ordered

@@ -115,8 +115,7 @@ class Loss(Checked):
             start = np.array(real("initial", self.initial))
             dimension = start.size if self.dimension is None else count_scalar("dimension", self.dimension)
             if start.shape != (dimension,) or start.size == 0 or not np.isfinite(start).all():
-                msg = f"initial must be a vector of {dimension} finite numbers, not {shown(self.initial)}"
-                raise ValueError(msg)
+                raise ValueError(f"initial must be a vector of {dimension} finite numbers, not {shown(self.initial)}")
             start.flags.writeable = False
             self._set(initial=start, dimension=dimension)
         elif self.dimension is not None:
@@ -131,14 +130,13 @@ class Loss(Checked):
         self._check(convex=boolean_scalar)
         mu = non_negative_scalar("strong_convexity", self.strong_convexity)
         if mu > 0 and not self.convex:
-            msg = f"strong_convexity must be 0 where convex is False, not {mu}"
-            raise ValueError(msg)
+            raise ValueError(f"strong_convexity must be 0 where convex is False, not {mu}")
         if mu > 0 and self.lipschitz is not None:
-            msg = f"lipschitz must not be stated of a strongly convex loss, whose gradients have no bound, not {self.lipschitz}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"lipschitz must not be stated of a strongly convex loss, whose gradients have no bound, not {self.lipschitz}"
+            )
         if self.smoothness is not None and mu > self.smoothness:
-            msg = f"strong_convexity must be at most the smoothness, {self.smoothness}, not {mu}"
-            raise ValueError(msg)
+            raise ValueError(f"strong_convexity must be at most the smoothness, {self.smoothness}, not {mu}")
 
     def _compile(self) -> None:
         from hockeystick.simulate.kernels import user_loss  # noqa: PLC0415 - numba is asked for when needed
@@ -237,8 +235,7 @@ class Loss(Checked):
 
         curvature = positive_scalar("curvature", curvature)
         if self.of_scores is None or not self.convex:
-            msg = "moreau is for losses that Loss.of_score(..., convex=True) made"
-            raise ValueError(msg)
+            raise ValueError("moreau is for losses that Loss.of_score(..., convex=True) made")
         functions = user_loss.envelope(*self.of_scores, curvature)
         return Loss.of_score(
             *functions, smoothness=curvature, lipschitz=self.lipschitz, convex=True, predict=self.predict
@@ -380,8 +377,7 @@ class Tried:
         try:
             return np.array(self.loss.compiled[place](_frozen(model), *given))
         except Exception as error:
-            msg = f"{name}{words} must not raise, as it did: {type(error).__name__}: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"{name}{words} must not raise, as it did: {type(error).__name__}: {error}") from error
 
     def value(self, model: Array) -> float:
         """Return the loss."""
@@ -393,19 +389,17 @@ class Tried:
         if not math.isfinite(value):
             if not must:
                 return None
-            msg = f"value{self} must be finite at {name}, not {value}"
-            raise ValueError(msg)
+            raise ValueError(f"value{self} must be finite at {name}, not {value}")
         found = self.called(1, model)
         if found.shape != model.shape:
-            msg = f"gradient{self} must have the model's shape {model.shape}, not {found.shape}"
-            raise ValueError(msg)
+            raise ValueError(f"gradient{self} must have the model's shape {model.shape}, not {found.shape}")
         if not np.isfinite(found).all():
             index = int(np.argmin(np.isfinite(found)))
-            msg = f"gradient{self}[{index}] must be finite at {name}, not {found[index]}"
-            raise ValueError(msg)
+            raise ValueError(f"gradient{self}[{index}] must be finite at {name}, not {found[index]}")
         if self.called(1, model).tobytes() != found.tobytes() or self.value(model) != value:
-            msg = f"value and gradient{self} must depend on their arguments alone, but differ between two calls"
-            raise ValueError(msg)
+            raise ValueError(
+                f"value and gradient{self} must depend on their arguments alone, but differ between two calls"
+            )
         return found
 
     def quotients(self, model: Array, j: int, step: float) -> tuple[float, float, float]:
@@ -429,11 +423,10 @@ class Tried:
                     break
                 central.append(0.5 * (one + other))
             else:
-                msg = (
+                raise ValueError(
                     f"gradient{self}[{j}] must be the derivative of value at {name}, "
                     f"where differences give {central[0]:.6g}, not {gradient[j]:.6g}"
                 )
-                raise ValueError(msg)
 
 
 def _refute(seen: list[tuple[Array, Array]], record: int, constants: dict[str, float | None]) -> None:
@@ -462,8 +455,7 @@ def _refute(seen: list[tuple[Array, Array]], record: int, constants: dict[str, f
 
 
 def _raise(name: str, claim: object, what: str, found: float) -> None:
-    msg = f"{name}={shown(claim)} is refuted: {what} {found:.6g}"
-    raise ValueError(msg)
+    raise ValueError(f"{name}={shown(claim)} is refuted: {what} {found:.6g}")
 
 
 def _every_record(data: Data, first: Array, lipschitz: float | None) -> None:

@@ -99,8 +99,7 @@ class Problem(Checked):
         features = finite("features", self.features, 2)
         labels = labels_of(self.labels, len(features))
         if self.labels is None and self.loss in ("least_squares", "absolute", *CLASSIFIERS):
-            msg = f"labels must be given for loss={shown(self.loss)}"
-            raise ValueError(msg)
+            raise ValueError(f"labels must be given for loss={shown(self.loss)}")
         offsets = offsets_of(self.sizes, len(features))
         outputs = self._outputs(labels)
         hidden = count_scalar("hidden", self.hidden, 1) if self.loss == "network" else 0
@@ -109,11 +108,11 @@ class Problem(Checked):
         if self.feature_bound is not None:
             bound = positive_scalar("feature_bound", self.feature_bound)
             if norms.max() > bound * (1 + 1e-12):
-                msg = f"feature_bound must be at least the norm of every record's features, {norms.max()}, not {bound}"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"feature_bound must be at least the norm of every record's features, {norms.max()}, not {bound}"
+                )
         elif self.loss in SMOOTHED:
-            msg = f"feature_bound must be given for loss={shown(self.loss)}, whose smoothing depends on it"
-            raise ValueError(msg)
+            raise ValueError(f"feature_bound must be given for loss={shown(self.loss)}, whose smoothing depends on it")
         if self.loss in SMOOTHED:
             curvature /= bound**2
         self._set(features=features, labels=labels, sizes=tuple(np.diff(offsets).tolist()))
@@ -140,8 +139,7 @@ class Problem(Checked):
             return np.ones(silos)
         shares = vector("weights", pmf("weights", self.weights))
         if shares.size != silos or shares.min() == 0.0:
-            msg = f"weights must be positive, one for each of {silos} silos, not {shown(self.weights)}"
-            raise ValueError(msg)
+            raise ValueError(f"weights must be positive, one for each of {silos} silos, not {shown(self.weights)}")
         return shares * silos
 
     def _outputs(self, labels: Array) -> int:
@@ -256,8 +254,7 @@ class Problem(Checked):
         """
         index = count_scalar("index", index, 0)
         if index >= self.num_records:
-            msg = f"index must be below the number of records, {self.num_records}, not {index}"
-            raise ValueError(msg)
+            raise ValueError(f"index must be below the number of records, {self.num_records}, not {index}")
         every, labels = self.data.features.copy(), self.data.labels.copy()
         every[index], labels[index] = finite("features", features, 1), label
         return self._with(features=every, labels=labels)
@@ -276,8 +273,9 @@ class Problem(Checked):
             If silos have weights.
         """
         if self.weights is not None:
-            msg = f"weights must not be given for records that are pooled in one silo, not {shown(self.weights)}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"weights must not be given for records that are pooled in one silo, not {shown(self.weights)}"
+            )
         return self._with(sizes=None)
 
     def _with(self, **records: Any) -> Problem:
@@ -296,8 +294,7 @@ def labels_of(value: ArrayLike | None, records: int) -> Array:
     plain = np.asarray(value) if not np.ma.isMaskedArray(value) else value
     labels = finite("labels", plain.astype(np.float64) if plain.dtype == np.bool_ else value, 1)
     if len(labels) != records:
-        msg = f"Length of labels ({len(labels)}) must match number of records ({records})"
-        raise ValueError(msg)
+        raise ValueError(f"Length of labels ({len(labels)}) must match number of records ({records})")
     return labels
 
 
@@ -308,8 +305,7 @@ def count_classes(labels: Array, num_classes: int | None) -> int:
     good = (labels >= 0) & (labels < largest) & (labels == np.floor(labels))
     if not good.all():
         index = int(np.argmin(good))
-        msg = f"labels[{index}] must be an integer in [0, {largest - 1}], not {labels[index]}"
-        raise ValueError(msg)
+        raise ValueError(f"labels[{index}] must be an integer in [0, {largest - 1}], not {labels[index]}")
     return largest
 
 
@@ -317,12 +313,10 @@ def finite(name: str, value: ArrayLike, dimensions: int) -> Array:
     """Return a contiguous array without infinities and NaN, as a copy that nobody else can change."""
     array = np.array(real(name, value), order="C", copy=True)
     if array.ndim != dimensions or array.size == 0:
-        msg = f"{name} must have {dimensions} axes and not be empty, not the shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must have {dimensions} axes and not be empty, not the shape {array.shape}")
     if not np.isfinite(array).all():
         index = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
-        msg = f"{name}[{', '.join(map(str, index))}] must be finite, not {array[index]}"
-        raise ValueError(msg)
+        raise ValueError(f"{name}[{', '.join(map(str, index))}] must be finite, not {array[index]}")
     array.flags.writeable = False
     return array
 
@@ -333,8 +327,7 @@ def offsets_of(sizes: Sequence[int] | None, records: int) -> NDArray[np.int64]:
         return np.array([0, records])
     counts = [count_scalar(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
     if sum(counts) != records:
-        msg = f"sizes must sum to the number of records, {records}, not {sum(counts)}"
-        raise ValueError(msg)
+        raise ValueError(f"sizes must sum to the number of records, {records}, not {sum(counts)}")
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

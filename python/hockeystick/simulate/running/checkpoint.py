@@ -58,8 +58,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], about: dict[str, str]) -> None:
         if not isinstance(path, (str, os.PathLike)):
-            msg = f"checkpoint must be a path, not {shown(path)}"
-            raise TypeError(msg)
+            raise TypeError(f"checkpoint must be a path, not {shown(path)}")
         self.path, self.about = Path(path).resolve(), about
         self.next = time.monotonic() + SECONDS
 
@@ -77,32 +76,31 @@ class Checkpoint:
             content = self.path.read_bytes()
         except FileNotFoundError:
             if not self.path.parent.is_dir():
-                msg = f"checkpoint must be in a folder that exists, not {self.path}"
-                raise ValueError(msg) from None
+                raise ValueError(f"checkpoint must be in a folder that exists, not {self.path}") from None
             self.write(recording)
             return
         found = self._arrays(content)
         theirs = json.loads(found.pop("about").tobytes())
         for name, mine in self.about.items():
             if theirs.get(name) != mine:
-                msg = f"checkpoint {self.path} is of another run: its {name} is {theirs.get(name)}, not {mine}"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"checkpoint {self.path} is of another run: its {name} is {theirs.get(name)}, not {mine}"
+                )
         recording.restore(**found)
 
     def _arrays(self, content: bytes) -> dict[str, np.ndarray[Any, Any]]:
         head, digest = len(MAGIC), hashlib.sha256().digest_size
         if content[:head] != MAGIC:
-            msg = f"checkpoint must name a checkpoint of a run, or a new file, not {self.path}"
-            raise ValueError(msg)
+            raise ValueError(f"checkpoint must name a checkpoint of a run, or a new file, not {self.path}")
         if hashlib.sha256(content[head + digest :]).digest() != content[head : head + digest]:
-            msg = f"checkpoint {self.path} is damaged: its content does not match its digest; the run must start anew, with another file"
-            raise ValueError(msg)
+            raise ValueError(
+                f"checkpoint {self.path} is damaged: its content does not match its digest; the run must start anew, with another file"
+            )
         try:
             with np.load(io.BytesIO(content[head + digest :]), allow_pickle=False) as arrays:
                 return dict(arrays)
         except (ValueError, OSError, zipfile.BadZipFile) as error:
-            msg = f"checkpoint {self.path} cannot be read: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"checkpoint {self.path} cannot be read: {error}") from error
 
     def write_if_due(self, recording: Recording) -> None:
         """Write the file, if the last writing is long enough ago."""

@@ -32,11 +32,10 @@ class Engine:
         learnt = rule.rounds if rule.clip_rate > 0 else 0
         needed = 8 * num_runs * learnt
         if needed > MAX_BYTES:
-            msg = (
+            raise ValueError(
                 f"num_runs={num_runs} and rounds={learnt} need {needed / 2**30:.3g} GiB for the clip norms of all rounds, "
                 f"more than {MAX_BYTES >> 30}: make fewer runs at once, with first_run"
             )
-            raise ValueError(msg)
         self.clip_norms = np.full((num_runs, learnt), np.nan)  # after each round, where they are learnt
         self.least, self.timed = math.inf, 0  # seconds of a round, in so many pieces that one thread made
         self.finished = 0  # rounds; between two pieces, states and failures are those after so many

@@ -34,8 +34,9 @@ class Participation(Checked):
         """Return kind, size and rate, after checking that the population is large enough."""
         size = getattr(self, "size", population)
         if size > population and not isinstance(self, WithReplacement):
-            msg = f"{name} must draw at most {population}, the number there is, not {size} without replacement"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{name} must draw at most {population}, the number there is, not {size} without replacement"
+            )
         return self._kind, int(size), float(getattr(self, "sampling_rate", 1.0))
 
     def _expected(self, population: int) -> float:

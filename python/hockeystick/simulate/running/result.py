@@ -180,8 +180,7 @@ class Result:
             If the loss has no classes, or the problem's models have another dimension.
         """
         if not self.problem.classifies:
-            msg = f"accuracy is for classes, not for loss={shown(self.problem.loss)}"
-            raise ValueError(msg)
+            raise ValueError(f"accuracy is for classes, not for loss={shown(self.problem.loss)}")
         return self._evaluate(problem)[1]
 
     def _evaluate(self, problem: Problem | None) -> tuple[Array, Array]:
@@ -189,8 +188,9 @@ class Result:
 
         other = problem or self.problem
         if (other.loss, other.dimension) != (self.problem.loss, self.problem.dimension):
-            msg = f"problem must have the loss {shown(self.problem.loss)} and the dimension {self.problem.dimension}, not {shown(other.loss)}, {other.dimension}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"problem must have the loss {shown(self.problem.loss)} and the dimension {self.problem.dimension}, not {shown(other.loss)}, {other.dimension}"
+            )
         flat = self.models.reshape(-1, self.problem.dimension)
         loss, correct = evaluate(other.data, flat, classes=self.problem.classifies)
         shape = self.models.shape[:2]
@@ -291,8 +291,7 @@ class Result:
             import pyarrow as pa  # noqa: PLC0415 - asked for when needed
             import pyarrow.parquet as pq  # noqa: PLC0415
         except ImportError as error:
-            message = 'writing Parquet needs pyarrow: pip install ".[sweep]" in a clone'
-            raise ImportError(message) from error
+            raise ImportError('writing Parquet needs pyarrow: pip install ".[sweep]" in a clone') from error
         loss, correct = self._evaluate(test)
         columns: dict[str, Any] = {
             "run": np.tile(np.arange(self.num_runs), len(self.recorded)),

@@ -168,11 +168,9 @@ def run(
 
 def _check_kinds(algorithm: Algorithm, problem: Problem) -> None:
     if not isinstance(algorithm, Algorithm):
-        msg = f"algorithm must be one of the simulator's algorithms, not {shown(algorithm)}"
-        raise TypeError(msg)
+        raise TypeError(f"algorithm must be one of the simulator's algorithms, not {shown(algorithm)}")
     if not isinstance(problem, Problem):
-        msg = f"problem must be a Problem, not {shown(problem)}"
-        raise TypeError(msg)
+        raise TypeError(f"problem must be a Problem, not {shown(problem)}")
 
 
 def _complete(
@@ -233,11 +231,10 @@ def record_rounds(name: str, rounds: int, every: int, numbers: int) -> NDArray[n
     records = -(-rounds // every)  # counted before anything of their length is made
     needed = 8 * records * (numbers + 1)
     if needed > MAX_BYTES:
-        msg = (
+        raise ValueError(
             f"record_every={every} of rounds={rounds} needs {needed / 2**30:.3g} GiB for {records} records of {name}, "
             f"more than {MAX_BYTES >> 30}: record less often, or fewer runs"
         )
-        raise ValueError(msg)
     return np.minimum(np.arange(1, records + 1) * every, rounds)
 
 
@@ -268,8 +265,7 @@ def starting_models(initial: Start, problem: Problem, seed: int, first_run: int,
 def _finite(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     model = real(name, value)
     if model.shape != shape or not np.isfinite(model).all():
-        msg = f"{name} must be finite and of shape {shape}, not {shown(model)}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be finite and of shape {shape}, not {shown(model)}")
     return model
 
 
@@ -281,8 +277,7 @@ def affordable_rounds(
 ) -> int:
     """Return how many of the planned rounds the budget allows, by the guarantee of what is released."""
     if not isinstance(budget, tuple) or len(budget) != 2:
-        msg = f"budget must be a tuple (epsilon, delta), not {shown(budget)}"
-        raise TypeError(msg)
+        raise TypeError(f"budget must be a tuple (epsilon, delta), not {shown(budget)}")
     epsilon = scalar("budget[0]", budget[0], *NON_NEGATIVE_OR_INFINITE)
     delta = scalar("budget[1]", budget[1], *DELTA)
     guarantee = algorithm.guarantee(problem, rounds=rounds, released=released)
@@ -294,10 +289,9 @@ def affordable_rounds(
         count -= 1
     if count == 0:
         cost = guarantee.epsilon(1, delta)
-        msg = (
+        raise ValueError(
             f"budget must allow one round, which costs epsilon = {format_upper(cost)} at delta = {delta}, not {epsilon}"
         )
-        raise ValueError(msg)
     return count
 
 
@@ -348,8 +342,7 @@ def compiling(progress: bool | None) -> Iterator[None]:
 def bar(rounds: int, progress: bool | None, *, finished: int = 0) -> Iterator[Callable[[int], object]]:
     """Give a callback for finished rounds that draws a bar: always, never, or, if None, on a terminal after some seconds."""
     if progress is not None and not isinstance(progress, bool):
-        msg = f"progress must be True, False or None, not {shown(progress)}"
-        raise TypeError(msg)
+        raise TypeError(f"progress must be True, False or None, not {shown(progress)}")
     if progress is False:
         yield lambda _: None
         return
@@ -359,8 +352,7 @@ def bar(rounds: int, progress: bool | None, *, finished: int = 0) -> Iterator[Ca
         if progress is None:
             yield lambda _: None
             return
-        message = 'a progress bar needs tqdm: pip install ".[simulate]" in a clone'
-        raise ImportError(message) from error
+        raise ImportError('a progress bar needs tqdm: pip install ".[simulate]" in a clone') from error
     with tqdm(
         total=rounds,
         initial=finished,
@@ -460,8 +452,7 @@ def sensitivity(
     """
     rounds, seed, num_runs = scalars(locals())
     if (adjacent.loss, adjacent.dimension, adjacent.sizes) != (problem.loss, problem.dimension, problem.sizes):
-        msg = f"adjacent must have the loss, dimension and sizes of problem, not {shown(adjacent)}"
-        raise ValueError(msg)
+        raise ValueError(f"adjacent must have the loss, dimension and sizes of problem, not {shown(adjacent)}")
     start = check_initial(initial, problem)
     recorded = record_rounds("sensitivities", rounds, count_scalar("record_every", record_every), 3 * num_runs)
     rule = algorithm._rule(problem, rounds)
