@@ -323,7 +323,7 @@ def trusted_aggregator_random_stop(cells: collections.abc.Sequence[typing.Annota
 def use_instruction_set(name: str) -> str:
     ...
 __pyx_capi__: dict
-__version__: str = '0.1.0'
+__version__: str = '1.0.0rc1'
 gaussian_epsilon: numpy.ufunc
 instruction_set: str = 'portable'
 laplace_theta: numpy.ufunc

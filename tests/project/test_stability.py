@@ -193,7 +193,9 @@ def test_sweeps(record, tmp_path):
         "pyarrow": pyarrow.__version__,
     }
     changed = [
-        f"{key} changed from {table.manifest[key]} to {now}" for key, now in mine.items() if table.manifest[key] != now
+        f"{key} changed from {table.manifest[key]!r} to {now!r}"
+        for key, now in mine.items()
+        if table.manifest[key] != now
     ]
     with pytest.raises(sweep.OutputError, match=changed[0]) if changed else contextlib.nullcontext():
         assert sweep.run(PLAN, out).rows == 4

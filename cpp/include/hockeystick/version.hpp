@@ -5,7 +5,7 @@
 
 #include <cfloat>
 
-#define HOCKEYSTICK_VERSION "0.1.0"
+#define HOCKEYSTICK_VERSION "1.0.0rc1"
 
 // Every header with numerical code lives in an inline namespace that names the instruction set it
 // was compiled for. One library may then hold the same kernel several times without the linker
