@@ -64,6 +64,13 @@ def test_independent_noise(bins: int, noise: float) -> None:
         step = hs.RandomAllocation(hs.Gaussian(noise / math.sqrt(epochs)), bins)
         expected = hs.Accountant().compose(step).epsilon_bracket(1e-5)
         assert expected.lower <= found.epsilon(1e-5) <= expected.upper * (1 + 1e-6)
+    setting = {"steps": 3 * bins, "bins": bins, "noise_multiplier": noise}
+    for delta in (1e-2, 1e-5, 1e-9):
+        eps = hs.Accountant().compose(step).epsilon(delta)
+        sampled = estimate_balls_in_bins_delta([1.0], eps, **setting, samples=20_000, confidence=1 - 1e-9, seed=bins)
+        assert sampled.lower <= delta * (1 + 1e-9)
+        assert delta * 0.95 <= min(sampled.upper, sampled.mean + 5 * sampled.standard_error)
+        assert sampled.mean - 5 * sampled.standard_error <= delta
 
 
 CASES = [

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import hockeystick as hs
 from hockeystick.correlated_noise import (
@@ -12,7 +13,7 @@ from hockeystick.correlated_noise import (
     min_separated_poisson,
     square_root_coefficients,
 )
-from hockeystick.correlated_noise.estimates import log_ratio
+from hockeystick.correlated_noise.estimates import Apart, Bins, Sampling
 from participation import batch_law, mixture_deltas
 
 SURE = 1 - 1e-9  # confidence of estimates
@@ -136,18 +137,65 @@ def test_ratio_is_the_mean_over_patterns(
         for step in steps_in:
             mean[step : step + bands] += column[: steps - step]
         expected += chance * np.exp(mean @ outcomes - mean @ mean / 2)
-    assert np.exp(log_ratio(outcomes, column, separation, rate, first)) == pytest.approx(expected, rel=1e-12)
+    found = Apart(column, steps, separation, rate, first=first).log_ratio(outcomes)
+    assert np.exp(found) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("rate", "noise"), [(0.1, 1.5), (0.5, 4.0), (1.0, 6.0)])
 def test_poisson_samples(rate: float, noise: float) -> None:
-    """Without bands and separation it is DP-SGD, whose delta is known."""
+    """Without bands and separation it is DP-SGD, whose delta is known, and near the mean however small it is."""
     known = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), 20)
     setting = {"steps": 20, "separation": 1, "sampling_rate": rate, "noise_multiplier": noise}
-    for eps in (0.0, 0.3, 1.0):
+    for delta in (0.1, 1e-2, 1e-4, 1e-6, 1e-9):
+        eps = known.epsilon(delta)
         found = estimate_min_separation_delta([1.0], **setting, epsilon=eps, samples=50_000, confidence=SURE, seed=3)
         assert found.lower <= known.delta(eps) <= found.upper
+        assert abs(found.mean - delta) <= 4 * found.standard_error <= 0.9 * delta
+        assert found.upper < 1.2 * delta + 3e-4
+
+
+@pytest.mark.parametrize("law", [Bins(np.array([[0.25]])), Apart(np.array([0.3, 0.4]), 2, 2, 1.0, first=np.ones(1))])
+def test_either_direction_of_a_certain_record(law: Bins | Apart) -> None:
+    """It is a Gaussian release at a distance of a half, whether the record is removed or added."""
+    for eps in (0.0, 0.1, 1.0, 3.0, 6.0):
+        truth, sampling = hs.gdp_delta(0.5, eps), Sampling(eps, 20_000, SURE)
+        for mean, error, lower, upper in (
+            direction(law, np.random.default_rng(2)) for direction in (sampling.removed, sampling.added)
+        ):
+            assert lower <= truth <= upper < 0.02 * truth**0.5 + 2 * truth
+            assert abs(mean - truth) <= 5 * error <= 0.2 * truth
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.3, 1.0), (0.9, 0.5)])
+def test_a_record_that_is_added(rate: float, noise: float) -> None:
+    """One step of DP-SGD: 1 - e^eps L is positive below one point, between two normal laws."""
+    for share in (0.0, 0.5, 0.9):
+        eps = -share * math.log1p(-rate)
+        end = noise * math.log((math.exp(-eps) - 1 + rate) / rate) + 0.5 / noise  # in units of the noise
+        normal = scipy.stats.norm.cdf([end, end - 1 / noise])
+        truth = normal[0] - math.exp(eps) * ((1 - rate) * normal[0] + rate * normal[1])
+        law = Apart(np.array([1 / noise]), 1, 1, rate, first=np.ones(1))
+        mean, error, lower, upper = Sampling(eps, 100_000, SURE).added(law, np.random.default_rng(1))
+        assert lower <= truth <= upper
+        assert abs(mean - truth) <= 5 * error
+
+
+def test_estimate_verify_release():
+    """A training that was allowed to run is (epsilon, delta)-DP, and no better than the estimate is sure; one that was not is refused."""
+    setting = {"steps": 20, "separation": 1, "sampling_rate": 0.5, "noise_multiplier": 4.0}
+    found = estimate_min_separation_delta([1.0], **setting, epsilon=2.0, confidence=1 - 1e-5, seed=8)
+    for delta, stated in ((found.upper, found.upper), (0.5, 0.5)):
+        accountant = hs.Accountant().compose(found.verified(delta))
+        assert accountant.delta(2.0) == pytest.approx(stated, rel=1e-12)
+        assert accountant.delta(1.9) > 2 * stated or delta == 0.5
+        assert "from one seed that was drawn for it at random" in str(accountant.statement(0.5))
+    unsure = found._replace(upper=0.0, confidence=0.75)
+    assert hs.Accountant().compose(unsure.verified(1e-9)).delta(2.0) == pytest.approx(0.25)
+    with pytest.raises(ValueError, match="must not be run"):
+        found.verified(found.upper * (1 - 1e-9))
+    with pytest.raises(ValueError, match="replace"):
+        hs.Accountant("replace").compose(found.verified(0.5))
 
 
 @pytest.mark.share(9, by_day=3)

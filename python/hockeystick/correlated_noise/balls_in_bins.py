@@ -164,12 +164,18 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
     covariances = bin_covariances(strategy, steps, bins, noise_multiplier)
     bins = len(covariances)
     attained = _attained(covariances, strategy)
-    drawn = f"the steps equal to its bin modulo {bins}; each record draws its bin, one of {bins}, uniformly, once, for itself and in secret"
     ledgers = []
     for cut in _cuts(covariances):
-        known = matrix_mechanism(_composed(cut.releases()), attained, takes_part=drawn, adjacency="add_or_remove")
+        known = matrix_mechanism(
+            _composed(cut.releases()), attained, takes_part=drawn_bins(bins), adjacency="add_or_remove"
+        )
         ledgers.append(Accountant("add_or_remove").compose(known))
     return BallsInBins(tuple(ledgers))
+
+
+def drawn_bins(bins: int) -> str:
+    """Return in which steps a record is, in words."""
+    return f"the steps equal to its bin modulo {bins}; each record draws its bin, one of {bins}, uniformly, once, for itself and in secret"
 
 
 def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int, noise_multiplier: float) -> Array:

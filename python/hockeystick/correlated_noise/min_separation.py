@@ -248,9 +248,7 @@ def min_separated_poisson(
     at_most("steps", steps, "the largest supported", MAX_STEPS)
     matrix = banded(strategy, steps, separation, noise_multiplier)
     column, bands, separation = matrix.largest_column(), matrix.bands(), matrix.separation
-    start = " from a random step of its own on" if warm_start else ""
-    drawn = f"each step{start} with probability {rate!r}, by a secret coin of its own, but not in the {separation - 1} steps after one that it was in"
-    premises = matrix_mechanism(column, takes_part=drawn).premises()
+    premises = matrix_mechanism(column, takes_part=drawn_apart(rate, separation, warm_start=warm_start)).premises()
     if rate == 0.0:
         most = -(-steps // separation)
         return MinSeparated((CandidateSteps(column.noise_multiplier, 0.0, (most,), (1.0,)),), premises, NO_MOMENTS)
@@ -265,6 +263,12 @@ def min_separated_poisson(
             matrix.products(), orders, separation=separation, sampling_rate=rate, first_steps=first
         )
     return MinSeparated(tuple(_steps(thinning, column) for thinning in thinnings), premises, moments)
+
+
+def drawn_apart(rate: float, separation: int, *, warm_start: bool) -> str:
+    """Return in which steps a record is, in words."""
+    start = " from a random step of its own on" if warm_start else ""
+    return f"each step{start} with probability {rate!r}, by a secret coin of its own, but not in the {separation - 1} steps after one that it was in"
 
 
 def second_rate(rate: float, bands: int) -> float:
