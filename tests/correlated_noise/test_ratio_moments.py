@@ -8,7 +8,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.correlated_noise import min_separated_poisson, square_root_coefficients
-from hockeystick.correlated_noise.ratio_moments import RatioMoments, min_separated_moments
+from hockeystick.correlated_noise.ratio_moments import RatioMoments, min_separated_moments, uniform_moments
 
 LINE = np.linspace(-30.0, 30.0, 60_001)
 DENSITY = np.exp(-0.5 * LINE**2) / math.sqrt(2.0 * math.pi) * (LINE[1] - LINE[0])
@@ -38,6 +38,18 @@ def test_means_of_gaussians_on_a_line(seed: int) -> None:
         added = float(DENSITY @ np.maximum(1.0 - math.exp(eps) * ratio, 0.0))
         assert bound._removed(eps) >= removed * (1 - 1e-5) - 1e-13
         assert bound._added(eps) >= added * (1 - 1e-5) - 1e-13
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_uniform_moments_are_means_over_draws(number: int) -> None:
+    """All pairs, triples and quadruples of means on a line; what overflows is left out, from there on."""
+    means = np.random.default_rng(number).exponential(0.7, number)
+    found = uniform_moments(np.outer(means, means), 1e-15)
+    weights = np.full(number, 1.0 / number)
+    assert found.moments == pytest.approx([moments_of(means, weights, order) for order in range(5)], rel=1e-12)
+    assert len(uniform_moments(np.full((300, 300), 0.1), 1e-15).moments) == 4
+    assert len(uniform_moments(np.array([[300.0]]), 1e-15).moments) == 3
+    assert uniform_moments(np.array([[800.0]]), 1e-15).delta(1.0) == 1.0
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])

@@ -17,6 +17,9 @@ So each pair (blocks, colours) gives a bound. One colour and blocks of one bin: 
 as C has bands, and blocks of one bin: for a banded C, whose bins are orthogonal from there on. As many as bins: no sampling at all.
 Blocks of several bins keep secret which of the correlated neighbours it is. Where noise is too little for an allocation, all of its steps are one:
 a = d, or c = d.
+
+Moments. The second, third and fourth moment of the likelihood ratio bound delta, too (`hockeystick.correlated_noise.ratio_moments`); that of order k is the mean over k bins of exp of the sum of
+their G_jk. They take all covariances as they are, and are the better bound at large deltas where many bands are correlated.
 """
 
 from __future__ import annotations
@@ -31,6 +34,10 @@ from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most,
 from hockeystick._numeric.rounding import UNIT
 from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
+from hockeystick.accounting.brackets import Bracket
+from hockeystick.accounting.privacy_curve import Curve
+from hockeystick.accounting.statement import Guaranteed, stated
+from hockeystick.correlated_noise.ratio_moments import BY_MOMENTS, RatioMoments, uniform_moments
 from hockeystick.correlated_noise.sensitivity import limit_work, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
 from hockeystick.mechanisms.sampled import NOISE
@@ -49,12 +56,15 @@ class BallsInBins(NamedTuple):
     ----------
     ledgers : tuple of Accountant
         The whole training, for a record added or removed (zeroed out): any of them alone is an upper bound.
+    moments : RatioMoments
+        Of the likelihood ratio of the whole training: a bound, too.
     """
 
     ledgers: tuple[Accountant, ...]
+    moments: RatioMoments
 
     def statement(self, delta: float, *, format: Format = "text", unit: str | None = None) -> str:
-        """Return a privacy statement, that of the ledger with the least epsilon.
+        """Return a privacy statement, that of the bound with the least epsilon.
 
         Parameters
         ----------
@@ -72,10 +82,15 @@ class BallsInBins(NamedTuple):
         """
         delta = scalar("delta", delta, *DELTA)
         best = min(self.ledgers, key=lambda ledger: float(ledger.epsilon(delta)))
-        return best.statement(delta, format=format, unit=unit)
+        epsilon = self.moments.epsilon(delta, float(best.epsilon(delta)))
+        if epsilon == best.epsilon(delta):
+            return best.statement(delta, format=format, unit=unit)
+        bracket = Bracket(0.0, epsilon, BY_MOMENTS, "certified")
+        known = Guaranteed(bracket, best.premises, (self.moments.step(),), Curve(self.delta, self.epsilon))
+        return stated(known, delta, format, unit=unit)
 
     def epsilon(self, delta: float) -> float:
-        """Return a certified upper bound of epsilon, the least of the ledgers.
+        """Return a certified upper bound of epsilon, the least of the ledgers and the moments.
 
         Parameters
         ----------
@@ -93,10 +108,10 @@ class BallsInBins(NamedTuple):
             If delta is outside its domain.
         """
         delta = scalar("delta", delta, *DELTA)
-        return min(float(ledger.epsilon(delta)) for ledger in self.ledgers)
+        return self.moments.epsilon(delta, min(float(ledger.epsilon(delta)) for ledger in self.ledgers))
 
     def delta(self, epsilon: float) -> float:
-        """Return a certified upper bound of delta, the least of the ledgers.
+        """Return a certified upper bound of delta, the least of the ledgers and the moments.
 
         Parameters
         ----------
@@ -114,7 +129,7 @@ class BallsInBins(NamedTuple):
             If epsilon is outside its domain.
         """
         epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
-        return min(float(ledger.delta(epsilon)) for ledger in self.ledgers)
+        return min(self.moments.delta(epsilon), *(float(ledger.delta(epsilon)) for ledger in self.ledgers))
 
 
 def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, noise_multiplier: float) -> BallsInBins:
@@ -161,7 +176,7 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
     0.453 2.345
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    covariances = bin_covariances(strategy, steps, bins, noise_multiplier)
+    covariances, error = bin_covariances(strategy, steps, bins, noise_multiplier)
     bins = len(covariances)
     attained = _attained(covariances, strategy)
     ledgers = []
@@ -170,7 +185,7 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
             _composed(cut.releases()), attained, takes_part=drawn_bins(bins), adjacency="add_or_remove"
         )
         ledgers.append(Accountant("add_or_remove").compose(known))
-    return BallsInBins(tuple(ledgers))
+    return BallsInBins(tuple(ledgers), uniform_moments(covariances, error))
 
 
 def drawn_bins(bins: int) -> str:
@@ -178,8 +193,10 @@ def drawn_bins(bins: int) -> str:
     return f"the steps equal to its bin modulo {bins}; each record draws its bin, one of {bins}, uniformly, once, for itself and in secret"
 
 
-def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int, noise_multiplier: float) -> Array:
-    """Return <m_j, m_k>/s^2 for all pairs of bins, rounded up."""
+def bin_covariances(
+    strategy: ArrayLike, num_steps: int | None, bins: int, noise_multiplier: float
+) -> tuple[Array, float]:
+    """Return <m_j, m_k>/s^2 for all pairs of bins, rounded up, and by how much at most, relative."""
     array, steps = strategy_of_steps(strategy, num_steps)
     array = in_noise(np.abs(array), noise_multiplier)
     bins = count_scalar("bins", bins)
@@ -192,8 +209,8 @@ def bin_covariances(strategy: ArrayLike, num_steps: int | None, bins: int, noise
             sums[step + k, step % bins] += coefficient
     else:
         sums = np.stack([array[:, first::bins].sum(axis=1) for first in range(bins)], axis=1)
-    covariances: Array = sums.T @ sums * (1.0 + 4 * (len(sums) + steps + 20) * UNIT)
-    return covariances
+    error = 4 * (len(sums) + steps + 20) * UNIT
+    return sums.T @ sums * (1.0 + error), 2.0 * error
 
 
 def in_noise(array: Array, noise_multiplier: float) -> Array:

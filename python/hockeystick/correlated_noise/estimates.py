@@ -268,7 +268,7 @@ def estimate_balls_in_bins_delta(
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     sampling = Sampling(epsilon, samples, confidence)
-    covariances = bin_covariances(strategy, steps, bins, noise_multiplier)
+    covariances, _ = bin_covariances(strategy, steps, bins, noise_multiplier)
     rng = np.random.default_rng(seed_scalar("seed", seed))
     return sampling.estimate(Bins(covariances), rng, drawn_bins(len(covariances)))
 

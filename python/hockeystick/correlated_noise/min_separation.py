@@ -35,7 +35,7 @@ from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.privacy_curve import Curve
 from hockeystick.accounting.statement import Guaranteed, stated
 from hockeystick.correlated_noise.cyclic import banded
-from hockeystick.correlated_noise.ratio_moments import RatioMoments, min_separated_moments, orders_in_time
+from hockeystick.correlated_noise.ratio_moments import BY_MOMENTS, RatioMoments, min_separated_moments, orders_in_time
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism
 from hockeystick.correlated_noise.thinning import Thinning, first_steps
 from hockeystick.mechanisms import Gaussian, PoissonSampled
@@ -118,18 +118,15 @@ class MinSeparated(NamedTuple):
         """
         epsilon = self.epsilon(delta)
         if self.moments.delta(epsilon) < min(way.delta(epsilon) for way in self.ways):
-            method = "moments of the likelihood ratio"
-            steps: tuple[str, ...] = (
-                f"a matrix mechanism whose likelihood ratio has moments of order 2, ... of {self.moments.moments[2:]}",
-            )
+            method, steps = BY_MOMENTS, [self.moments.step()]
         else:
             method = "mean over the number of candidate steps"
-            steps = tuple(
+            steps = [
                 f"at most {way.counts[-1]} times {PoissonSampled(Gaussian(way.noise_multiplier), way.sampling_rate)!r}, mostly fewer"
                 for way in self.ways
-            )
+            ]
         bracket = Bracket(0.0, epsilon, method, "certified")
-        known = Guaranteed(bracket, self.premises, steps, Curve(self.delta, self.epsilon))
+        known = Guaranteed(bracket, self.premises, tuple(steps), Curve(self.delta, self.epsilon))
         return stated(known, delta, format, unit=unit)
 
     def delta(self, epsilon: float) -> float:

@@ -32,9 +32,11 @@ from scipy.special import ndtr
 import hockeystick._core as core
 from hockeystick._checks import Array
 from hockeystick._numeric.rounding import MASS, SHORT_SUM, UNIT
-from hockeystick._numeric.search import SMALLEST
+from hockeystick._numeric.search import SMALLEST, smallest_feasible
 
+BY_MOMENTS = "moments of the likelihood ratio"
 MAX_ORDER, MAX_TENSOR, MAX_WORK = 8, 2**24, 2e8
+MAX_FOURTH = 256  # draws of which the fourth moment is taken, by about as many products of matrices
 FARTHEST = 10.0  # a centre is near the mean of L, which is 1
 NEAREST = 63 / 64  # of K: nearer to it 1 - c/K would cancel
 
@@ -58,6 +60,20 @@ class RatioMoments(NamedTuple):
         if len(self.moments) < 3 or epsilon == math.inf:
             return float(epsilon < math.inf)
         return min(1.0, max(self._removed(epsilon), self._added(epsilon)))
+
+    def epsilon(self, delta: float, most: float) -> float:
+        """Return an upper bound of epsilon, `most` where the moments say no more."""
+        if delta == 0.0 or most == 0.0 or not self.delta(most) <= delta:
+            return most
+
+        def excess(epsilon: float) -> float:
+            return math.log(max(self.delta(epsilon), SMALLEST)) - math.log(delta)
+
+        return min(most, smallest_feasible(excess, most=most, tolerance=1e-9, known=(most,)))
+
+    def step(self) -> str:
+        """Return what the bound rests on, in words."""
+        return f"a matrix mechanism whose likelihood ratio has moments of order 2, ... of {self.moments[2:]}"
 
     def _removed(self, epsilon: float) -> float:
         logs = [self._log_tail(order, 0.0, epsilon) for order in range(2, len(self.moments))]
@@ -93,6 +109,42 @@ class RatioMoments(NamedTuple):
                 return float(core.gdp_delta([mu, epsilon], 1)) * (1.0 + 16.0 * MASS)
             total = needed * (1.0 + MASS)
         return 1.0
+
+
+def uniform_moments(products: Array, error: float) -> RatioMoments:
+    """Return moments where a record draws one of n sums of columns, each as likely.
+
+    Parameters
+    ----------
+    products : Array
+        <m_j, m_k> of all pairs of them, of shape (n, n).
+    error : float
+        What each product is off by, relative, at most.
+
+    Returns
+    -------
+    RatioMoments
+        As far as they are finite.
+    """
+    number = len(products)
+    with np.errstate(all="ignore"):
+        pairs = np.exp(products)
+        moments = [1.0, 1.0, float(pairs.mean()), float(((pairs @ pairs) * pairs).sum()) / number**3]
+        if number <= MAX_FOURTH:
+            squares = (pairs * row for row in pairs)
+            moments.append(
+                float(
+                    sum(
+                        ((square @ pairs) * (square * row[:, np.newaxis])).sum()
+                        for square, row in zip(squares, pairs, strict=True)
+                    )
+                )
+                / number**4
+            )
+    finite = next((order for order, moment in enumerate(moments) if not moment < math.inf), len(moments))
+    return RatioMoments(
+        tuple(moments[:finite]), (6.0 * float(products.max()) + 1.0) * error + 8 * (number + 100) * UNIT
+    )
 
 
 def orders_in_time(separation: int, bands: int, steps: int) -> list[int]:
