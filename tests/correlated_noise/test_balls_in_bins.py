@@ -138,6 +138,19 @@ def test_estimate_of_two_bins() -> None:
     assert found.upper - found.lower < 0.02
 
 
+def test_bins_of_all_lengths() -> None:
+    """One bin with a sum that is 1e8 times as long: the others' samples are as before."""
+    strategy = np.zeros((21, 20))
+    strategy[:20], strategy[:, 7] = 2 * np.eye(20), 1e8
+    found = estimate_balls_in_bins_delta(strategy, 0.5, bins=20, noise_multiplier=1.0, samples=100_000, seed=1)
+    rng = np.random.default_rng(2)
+    outcomes = rng.standard_normal((100_000, 19))
+    outcomes[np.arange(100_000), rng.integers(19, size=100_000)] += 2.0
+    ratios = np.exp(2 * outcomes - 2).sum(axis=1) / 20
+    truth = 0.05 + 0.95 * np.maximum(1 - math.exp(0.5) / ratios, 0.0).mean()  # the long one shows itself
+    assert abs(found.mean - truth) <= 0.006
+
+
 def test_limits() -> None:
     """Never above no sampling at all; one bin is no sampling; a matrix and its coefficients agree."""
     c = [1.0, 0.5, 0.25]

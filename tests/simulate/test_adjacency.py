@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
 import effort
 from small_runs import EVERYONE, LEARNT, run
@@ -101,7 +101,7 @@ def exact_delta(one: Law, other: Law, deviation: float, epsilon: float) -> float
 
     p, q = density(one), density(other)
     ends = (np.maximum(p - math.exp(epsilon) * q, 0.0), np.maximum(q - math.exp(epsilon) * p, 0.0))
-    return max(float(np.trapezoid(end, x)) for end in ends)
+    return max(float(integrate.trapezoid(end, x)) for end in ends)
 
 
 def neighbours(adjacency: str, mine: float) -> Iterator[float | None]:

@@ -176,7 +176,8 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
     0.453 2.345
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    covariances, error = bin_covariances(strategy, steps, bins, noise_multiplier)
+    sums, error = bin_sums(strategy, steps, bins, noise_multiplier)
+    covariances = sums.T @ sums * (1.0 + error)  # rounded up
     bins = len(covariances)
     attained = _attained(covariances, strategy)
     ledgers = []
@@ -185,7 +186,7 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
             _composed(cut.releases()), attained, takes_part=drawn_bins(bins), adjacency="add_or_remove"
         )
         ledgers.append(Accountant("add_or_remove").compose(known))
-    return BallsInBins(tuple(ledgers), uniform_moments(covariances, error))
+    return BallsInBins(tuple(ledgers), uniform_moments(covariances, 2.0 * error))
 
 
 def drawn_bins(bins: int) -> str:
@@ -193,10 +194,8 @@ def drawn_bins(bins: int) -> str:
     return f"the steps equal to its bin modulo {bins}; each record draws its bin, one of {bins}, uniformly, once, for itself and in secret"
 
 
-def bin_covariances(
-    strategy: ArrayLike, num_steps: int | None, bins: int, noise_multiplier: float
-) -> tuple[Array, float]:
-    """Return <m_j, m_k>/s^2 for all pairs of bins, rounded up, and by how much at most, relative."""
+def bin_sums(strategy: ArrayLike, num_steps: int | None, bins: int, noise_multiplier: float) -> tuple[Array, float]:
+    """Return m_j/s of all bins j as columns, and what their products are off by, relative, at most."""
     array, steps = strategy_of_steps(strategy, num_steps)
     array = in_noise(np.abs(array), noise_multiplier)
     bins = count_scalar("bins", bins)
@@ -209,8 +208,7 @@ def bin_covariances(
             sums[step + k, step % bins] += coefficient
     else:
         sums = np.stack([array[:, first::bins].sum(axis=1) for first in range(bins)], axis=1)
-    error = 4 * (len(sums) + steps + 20) * UNIT
-    return sums.T @ sums * (1.0 + error), 2.0 * error
+    return sums, 4 * (len(sums) + steps + 20) * UNIT
 
 
 def in_noise(array: Array, noise_multiplier: float) -> Array:

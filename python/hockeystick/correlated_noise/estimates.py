@@ -25,7 +25,8 @@ So samples are bounded by what is about as small as delta, and the interval is a
 Estimate, verify, release (after Wang, Mahloujifar, Wu, Jia and Mittal 2023, arXiv 2304.07927). A training is run only if the upper end of such an interval, of confidence 1 - beta, is at most
 some delta that was chosen before. Then the whole, the decision with what may follow it, is (eps, max(delta, beta))-DP, with no confidence to it. Proof: the decision depends on no data. If
 the training is (eps, delta)-DP, nothing is to be shown. Else the interval misses the truth whenever the training is run, so that it is run with a probability of at
-most beta, on either data set, and P(S) <= e^eps Q(S) + beta for all sets of outcomes S. With k intervals, of which any may decide, beta is k times as large.
+most beta, on either data set, and P(S) <= e^eps Q(S) + beta for all sets of outcomes S. One interval decides, and a refusal is final: another training that runs instead is one
+more release.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ from hockeystick._checks import (
     vector,
 )
 from hockeystick._checks.arguments import scalars
-from hockeystick.correlated_noise.balls_in_bins import bin_covariances, drawn_bins, in_noise
+from hockeystick._numeric.search import SMALLEST
+from hockeystick.correlated_noise.balls_in_bins import bin_sums, drawn_bins, in_noise
 from hockeystick.correlated_noise.min_separation import drawn_apart
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism, strategy_array
 from hockeystick.correlated_noise.thinning import first_steps
@@ -59,6 +61,7 @@ from hockeystick.mechanisms import ApproximateDP
 from hockeystick.mechanisms.dominating import Dominating
 
 AT_ONCE = 2**22  # numbers held in memory
+LEAST = -700.0  # no bound of a sample's logarithm is taken to be less
 
 
 class DeltaEstimate(NamedTuple):
@@ -105,8 +108,7 @@ class DeltaEstimate(NamedTuple):
 
         Notes
         -----
-        The proof is in `hockeystick.correlated_noise.estimates`; it needs a seed that was drawn at random for this one estimate. Who would run the training after any of k
-        estimates takes a confidence of 1 - beta/k for each.
+        The proof is in `hockeystick.correlated_noise.estimates`. It needs one estimate, with a seed that was drawn at random for it, and no second one where it refuses.
 
         Examples
         --------
@@ -120,7 +122,7 @@ class DeltaEstimate(NamedTuple):
         1.0
         """
         delta = scalar("delta", delta, *OPEN_PROBABILITY)
-        if self.upper > delta:
+        if not self.upper <= delta:
             raise ValueError(
                 f"delta must be at least the estimate's upper end, {self.upper}, not {delta}: the training must not be run"
             )
@@ -130,7 +132,7 @@ class DeltaEstimate(NamedTuple):
             adjacency="add_or_remove",
         )
         how = (
-            f"an estimate by samples, from one seed that was drawn for it at random, decided that the training is run: at epsilon {self.epsilon} its upper end, of confidence "
+            f"one estimate by samples, in double precision from a seed that was drawn for it at random, decided that the training is run: at epsilon {self.epsilon} its upper end, of confidence "
             f"{self.confidence}, is at most {delta}"
         )
         return dataclasses.replace(whole, assumes=(*whole.assumes, how))
@@ -161,7 +163,7 @@ class Sampling:
             return s * (law.log_weight(s) - math.log1p(excess)) + excess * (log_excess - self.eps)
 
         best = minimize_scalar(log_bound, bounds=(-7.0, 7.0), method="bounded", options={"xatol": 1e-2})
-        s, bound = (1.0 + math.exp(best.x), float(best.fun)) if best.fun < 0.0 else (1.0, 0.0)
+        s, bound = (1.0 + math.exp(best.x), max(float(best.fun), LEAST)) if best.fun < 0.0 else (1.0, 0.0)
         weight = law.log_weight(s) - bound
         draws = np.empty(self.samples)
         for part in self._parts(law):
@@ -172,8 +174,8 @@ class Sampling:
     def added(self, law: Bins | Apart, rng: np.random.Generator) -> tuple[float, float, float, float]:
         """Return mean, standard error, lower and upper end where the record is added."""
         half, square = law.mean()
-        s = (self.eps - half) / square if self.eps > half else 0.0
-        bound = s * (half - self.eps) / 2.0
+        s = min(max(self.eps - half, 0.0) / max(square, SMALLEST), -LEAST / max(self.eps - half, SMALLEST))
+        bound = s * (half - self.eps) + s * s * square / 2.0
         draws = np.empty(self.samples)
         for part in self._parts(law):
             ratio, along = law.added(rng, part.stop - part.start, s)
@@ -268,19 +270,18 @@ def estimate_balls_in_bins_delta(
     """
     noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
     sampling = Sampling(epsilon, samples, confidence)
-    covariances, _ = bin_covariances(strategy, steps, bins, noise_multiplier)
+    sums, _ = bin_sums(strategy, steps, bins, noise_multiplier)
     rng = np.random.default_rng(seed_scalar("seed", seed))
-    return sampling.estimate(Bins(covariances), rng, drawn_bins(len(covariances)))
+    return sampling.estimate(Bins(sums), rng, drawn_bins(sums.shape[1]))
 
 
 class Bins:
     """The bin of a record; samples are <y, m_j> for all bins j."""
 
-    def __init__(self, covariances: Array) -> None:
-        values, vectors = np.linalg.eigh(covariances)
-        self._root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-        self._covariances, self._halves = covariances, 0.5 * np.diag(covariances)
-        self.numbers = len(covariances)
+    def __init__(self, sums: Array) -> None:
+        self._root = np.linalg.qr(sums, mode="r")  # of the covariances: off by little in each column, however short
+        self._covariances = sums.T @ sums
+        self._halves, self.numbers = 0.5 * np.diag(self._covariances), sums.shape[1]
 
     def _log_weights(self, s: float) -> Array:
         return (s - 1.0) * self._halves
@@ -307,7 +308,7 @@ class Bins:
         return _log_mean(along - self._halves), along.mean(axis=1)
 
     def _normal(self, rng: np.random.Generator, count: int) -> Array:
-        draws: Array = rng.standard_normal((count, self.numbers)) @ self._root
+        draws: Array = rng.standard_normal((count, len(self._root))) @ self._root
         return draws
 
 
@@ -444,9 +445,10 @@ class Apart:
         first = self._first * np.exp(later[starts] - later[starts].max())
         free = rng.choice(len(first), size=count, p=first / first.sum())  # the next step that the record may be in
         outcomes = rng.standard_normal((self._steps, count))
+        goes = math.log(self._rate) if self._rate > 0.0 else -math.inf
         for step in range(self._steps):
             after = later[min(step + self._separation, self._steps)]
-            rate = self._rate * math.exp((s - 1.0) * self._halves[step] + after - later[step])
+            rate = math.exp(min(goes + (s - 1.0) * self._halves[step] + after - later[step], 0.0))
             drawn = np.flatnonzero((free <= step) & (rng.random(count) < rate))
             free[drawn] = step + self._separation
             rows = min(len(self._column), self._steps - step)

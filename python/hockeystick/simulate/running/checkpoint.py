@@ -112,7 +112,7 @@ class Checkpoint:
         start = time.monotonic()
         about = np.frombuffer(json.dumps(self.about).encode(), np.uint8)
         body = io.BytesIO()
-        np.savez(body, allow_pickle=False, about=about, **recording.arrays())
+        np.savez(body, about=about, **recording.arrays())
         content = body.getbuffer()
         parts = (MAGIC, hashlib.sha256(content).digest(), content)
         write_whole(self.path, lambda file: file.writelines(parts))
