@@ -26,7 +26,7 @@ from turns import take_turns
 import hockeystick as hs
 from hockeystick import _core
 
-SETS = ("v4", "v3", "v2")
+SETS = ("v4", "v3")
 KERNELS = (*cases.HOCKEY_STICK, *cases.CLOSED_FORMS)
 OTHERS = (*cases.CONTRACTION, *cases.SHIFTED_INTERPOLATION, *cases.HIDDEN_STATES)
 

@@ -68,8 +68,8 @@ struct GridKernels {
     void (*simulator)(Address* out);
 };
 
-extern const Kernels kernels_portable, kernels_v2, kernels_v3, kernels_v4;
-extern const GridKernels grid_kernels_portable, grid_kernels_v2, grid_kernels_v3, grid_kernels_v4;
+extern const Kernels kernels_portable, kernels_v3, kernels_v4;
+extern const GridKernels grid_kernels_portable, grid_kernels_v3, grid_kernels_v4;
 
 // Those of the same instruction set.
 const GridKernels& grid_kernels(const Kernels& set);

@@ -22,12 +22,10 @@ bool has_f16c_lzcnt_movbe() {
 }
 
 // Every feature that the compiler may use at a level: a hypervisor can hide any of them.
-bool runs_v2() {
-    return __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2");
-}
 bool runs_v3() {
-    return runs_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") && has_f16c_lzcnt_movbe();
+    return __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") &&
+           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+           __builtin_cpu_supports("fma") && has_f16c_lzcnt_movbe();
 }
 bool runs_v4() {
     return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -42,13 +40,6 @@ struct Candidate {
     bool (*runs)();
 };
 
-#ifdef HOCKEYSTICK_HAS_v2
-constexpr const Kernels* v2 = &kernels_v2;
-constexpr const GridKernels* grid_v2 = &grid_kernels_v2;
-#else
-constexpr const Kernels* v2 = nullptr;
-constexpr const GridKernels* grid_v2 = nullptr;
-#endif
 #ifdef HOCKEYSTICK_HAS_v4
 constexpr const Kernels* v4 = &kernels_v4;
 constexpr const GridKernels* grid_v4 = &grid_kernels_v4;
@@ -57,7 +48,7 @@ constexpr const Kernels* v4 = nullptr;
 constexpr const GridKernels* grid_v4 = nullptr;
 #endif
 
-constexpr Candidate candidates[] = {{"v4", v4, runs_v4}, {"v3", &kernels_v3, runs_v3}, {"v2", v2, runs_v2}};
+constexpr Candidate candidates[] = {{"v4", v4, runs_v4}, {"v3", &kernels_v3, runs_v3}};
 #endif
 
 }  // namespace
@@ -94,8 +85,8 @@ const Kernels& choose() {
 const GridKernels& grid_kernels([[maybe_unused]] const Kernels& set) {
 #ifdef HOCKEYSTICK_X86_64
     // Not among the candidates, with which the linker would have to keep them.
-    constexpr std::pair<const Kernels*, const GridKernels*> grids[] = {
-        {v4, grid_v4}, {&kernels_v3, &grid_kernels_v3}, {v2, grid_v2}};
+    constexpr std::pair<const Kernels*, const GridKernels*> grids[] = {{v4, grid_v4},
+                                                                           {&kernels_v3, &grid_kernels_v3}};
     for (const auto& [kernels, grid] : grids)
         if (kernels == &set) return *grid;
 #endif

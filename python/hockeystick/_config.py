@@ -16,7 +16,7 @@ __all__ = ["get_cmake_dir", "get_include", "show_config"]
 def show_config() -> dict[str, str | int]:
     """Return the version, the instruction set of the kernels and the number of threads used by default.
 
-    The environment variable HOCKEYSTICK_ISA (v2, v3, v4: the x86-64 levels; portable) forces an instruction set when it
+    The environment variable HOCKEYSTICK_ISA (v3, v4: levels of x86-64; portable) forces an instruction set when it
     is set before the import.
 
     Returns

@@ -117,8 +117,8 @@ BAD_PLANS += [
         r"shard_rows must be at least 4 for 1000000 cells, not 3",
     ),
     *(
-        ({"instruction_set": given}, r"instruction_set must be one of portable, v2, v3, v4, not ")
-        for given in ("avx2", "", 3, ["v3"])
+        ({"instruction_set": given}, r"instruction_set must be one of portable, v3, v4, not ")
+        for given in ("avx2", "v2", "", 3, ["v3"])
     ),
 ]
 

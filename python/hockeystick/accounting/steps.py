@@ -127,8 +127,8 @@ class Record(NamedTuple):
         num_steps += count
         if num_steps > LARGEST_COUNT:
             count_scalar("count", self.count_of(step) + count)
-        if step is last:
-            return Record(counts, late, num_late, ended, last, times + count, num_steps, spent)
+        if step is last:  # a tuple at once: the constructor of a named one is a function in between
+            return tuple.__new__(Record, (counts, late, num_late, ended, last, times + count, num_steps, spent))
         if last is not None:
             run = last, times
             ended = _folded((ended, run)) if last.has_come else (ended, run)
@@ -136,7 +136,7 @@ class Record(NamedTuple):
             late, num_late = (late, run), num_late + 1
             if num_late > LATE and num_late**2 > len(counts):
                 counts, late, num_late = _counted(counts, late), None, 0
-        return Record(counts, late, num_late, ended, step, count, num_steps, spent)
+        return tuple.__new__(Record, (counts, late, num_late, ended, step, count, num_steps, spent))
 
     def plus_block(self, block: tuple[Item, ...], times: int) -> Record:
         """Return the record with a block more, or raise ValueError if its steps are too many."""

@@ -31,7 +31,7 @@ SHARD_ROWS = {"cheap": 65536, "costly": 2048, "training": 1}
 MAX_SHARD_ROWS = 2**22
 MAX_CELLS = 10**12
 MAX_SHARDS = 250_000  # files
-INSTRUCTION_SETS = ("portable", "v2", "v3", "v4")  # the levels of x86-64, and what runs everywhere
+INSTRUCTION_SETS = ("portable", "v3", "v4")  # two levels of x86-64, and what runs everywhere
 _SECTIONS = ("title", "shard_rows", "instruction_set", "outputs", "fixed", "axes", "zip")
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # it becomes the name of a picture, too
 
