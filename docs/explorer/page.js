@@ -103,7 +103,7 @@ function fullView(answer, settings) {
   const python = codeBlock("The same in Python");
   const shell = codeBlock("The same in a shell");
   const link = copyButton("Copy a link to these settings", () => `${location.href.split("#")[0]}#${toHash(settings)}`);
-  const file = make("a", { download: "certificate.json" }, "Download the certificate");
+  const file = make("a", { class: "hs-copy", download: "certificate.json" }, "Download the certificate");
   const proof = make("p", { hidden: true }, file, " of this ε, which ", make("code", {}, "hockeystick-check certificate.json"), " proves");
   const version = make("p", { class: "hs-note" });
   const codes = [statement.block, python.block, shell.block];

@@ -68,6 +68,12 @@ def blurred(check: ModuleType) -> None:
         tests.test_either_blurred_function(check, blur)
 
 
+def larger(check: ModuleType) -> None:
+    """Run the test of largest losses."""
+    with pytest.MonkeyPatch.context() as patch:
+        tests.test_no_loss_is_larger(check, patch)
+
+
 few = tests.test_masses_that_are_not_listed
 MUTANTS = [
     # the sum
@@ -111,6 +117,8 @@ MUTANTS = [
     ("sum((p for p, q in masses if q == 0), arb(0))", "arb(0)", steps),
     ("u, v) for u, v in sides]", "u, v) for u, v in sides[-1:]]", steps),
     ("aside + lower, aside + upper", "lower, upper", tests.test_mass_that_is_aside),
+    ("mu2 == 0 and largest <= epsilon", "largest <= epsilon", larger),
+    ("mu2 == 0 and largest <= epsilon", "mu2 == 0 and largest <= 1.01 * epsilon", larger),
     # values that are not listed
     ("+ arb(0).union(arb(rare))", "", few),
     ("terms[0] / 2) + arb(0).union(beyond)", "terms[0] / 2)", few),
