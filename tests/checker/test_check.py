@@ -118,24 +118,6 @@ def test_the_bracket_is_narrow_and_right(check: ModuleType) -> None:
                 assert not is_proved(check, certificate(epsilon, mp.nstr(truth * factor, 40), *ledger, at=at))
 
 
-@pytest.mark.slow
-def test_binomial_sums(check: ModuleType) -> None:
-    """Twenty answers of randomised response, where a record is replaced, against the exact sum."""
-    response, count = {"name": "RandomizedResponse", "noise_probability": "0.5", "num_buckets": "2"}, 20
-    with mp.workdps(40):  # the true answer with probability 3/4
-        odds = [
-            (mp.mpf(3) ** (2 * k - count), mp.binomial(count, k) * mp.mpf(3) ** k / mp.mpf(4) ** count)
-            for k in range(21)
-        ]
-        truth = sum((p * max(1 - mp.exp(5) / ratio, 0) for ratio, p in odds), mp.mpf(0))
-        ledger = (response, count)
-        assert is_proved(check, certificate(5, mp.nstr(truth * mp.mpf("1.01"), 20), ledger, adjacency="replace"))
-        for factor in ("0.999999999", "0.9", "0.5"):
-            assert not is_proved(
-                check, certificate(5, mp.nstr(truth * mp.mpf(factor), 20), ledger, adjacency="replace")
-            )
-
-
 def binomial_delta(p: str, q: str, count: int, epsilon: float) -> Any:
     """Return delta of that many answers which are yes with probability p, or q."""
     odds = [(mp.mpf(a), 1 - mp.mpf(a)) for a in (p, q)]
