@@ -314,14 +314,15 @@ class Composition:
         for law, count in self.parts:
             found = law.transform(c, h, last)
             product = [x * (y / found[0].real) ** count for x, y in zip(product, found, strict=True)]
-        less, more = arb(0), arb(0)  # of the blurred test and the tiny release, heading "Blur"
-        for k, factor in enumerate(product):
+        half, tiny, raised, less, more = self.mu2 / 2, blur / 2, (blur / 2).exp(), arb(0), arb(0)
+        for k, factor in enumerate(product):  # of the blurred test and the tiny release, heading "Blur"
             z = acb(c, h * k)
-            noise = (self.mu2 * (z * (z + 1) - c * (c + 1)) / 2 - acb(0, h * k) * self.epsilon).exp()
-            term = factor * noise * (2 if k else 1)
-            less += (term * ((blur * z * z / 2).exp() / z - (blur * (z + 1) ** 2 / 2).exp() / (z + 1))).real
-            more += (term * (blur * z * (z + 1) / 2).exp() / (z * (z + 1))).real
-        unit, tail = scale.exp() * h / (2 * arb.pi()), log_tail(h * last).exp()
+            turn = (tiny * z).exp()
+            noise = (half * (z * (z + 1)) + tiny * (z * z) - acb(0, h * k) * self.epsilon).exp()
+            term = factor * noise * (2 if k else 1) / (z * (z + 1))
+            less += (term * (z + 1 - raised * turn * turn * z)).real
+            more += (term * turn).real
+        unit, tail = (scale - half * c * (c + 1)).exp() * h / (2 * arb.pi()), log_tail(h * last).exp()
         return unit * less - tail, unit * more + tail
 
 
