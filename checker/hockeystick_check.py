@@ -303,7 +303,7 @@ class Composition:
                 bound += count * factor.log() if factor < 1 else 0
             return bound
 
-        low, high = 1e-6, 1e9
+        low, high = 1e-6, 1e15
         while high > 1.02 * low:
             w = math.sqrt(low * high)
             low, high = (low, w) if about(log_tail(arb(w))) < wanted else (w, high)

@@ -299,6 +299,15 @@ def test_no_loss_is_larger(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -
         assert not is_proved(check, certificate(epsilon, delta, step, (gaussian(1e3), 1), adjacency=adjacency))
 
 
+@pytest.mark.parametrize(("at", "room"), [("most", "0.001"), ("least", "-0.001")])
+def test_just_below_the_largest_loss(check: ModuleType, at: str, room: str) -> None:
+    """Of answers all of which must be yes: where the tilt is large the sum goes on for as many terms as its tail needs."""
+    response, gap = {"name": "RandomizedResponse", "noise_probability": "0.5", "num_buckets": "2"}, mp.mpf("1e-6")
+    epsilon, delta = 3 * mp.log(3) - gap, mp.mpf(27) / 64 * (1 - mp.exp(-gap)) * (1 + mp.mpf(room))
+    claim = certificate(mp.nstr(epsilon, 15), mp.nstr(delta, 15), (response, 3), at=at, adjacency="replace")
+    assert is_proved(check, claim)
+
+
 @pytest.mark.share(2)
 @pytest.mark.parametrize("lower", [False, True])
 def test_rare_samples_whose_sum_is_nearly_too_long(check: ModuleType, lower: bool) -> None:
