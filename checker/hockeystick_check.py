@@ -13,8 +13,7 @@ Theorem. Let L be finite, c > 0, M(z) = E_P[e^(zL)] with M(c) finite, h > 0 and 
     S = h/(2 pi) sum_k F(kh) = sum_j e^(-c j Lambda) delta(epsilon - j Lambda),   F(w) = M(z) e^(-z epsilon)/(z (z + 1)),   z = c + iw.
 
 No term on the right is negative, so that S >= delta(epsilon). `Composition` computes S, and bounds what is left out of it and what it
-has too much. docs/core/certificates.md has the format of a certificate, and proves this and every bound below, under the headings to
-which the comments refer. From top to bottom: laws of the loss of one release, their sum, mechanisms, the claim, and the program.
+has too much. docs/core/certificates.md has the format, and proves this and every bound below, under the headings that comments name.
 """
 
 from __future__ import annotations
@@ -80,6 +79,7 @@ class Law:
     """
 
     aside = arb(0)  # encloses P's mass of what is left out of M: infinite losses, and outcomes too rare to be listed
+    largest = arb("inf")  # no other loss is above it
 
     def decay(self, c: arb) -> list[tuple[arb, arb]]:
         return []
@@ -91,6 +91,7 @@ class Outcomes(Law):
     def __init__(self, masses: list[tuple[arb, arb]], rare: arb | int = 0) -> None:
         self.aside = sum((p for p, q in masses if q == 0), arb(0)) + arb(0).union(arb(rare))
         self.finite = [(p, q, (p / q).log()) for p, q in masses if 0 not in (p, q)]
+        self.largest = max((x.upper() for _, _, x in self.finite), default=arb("-inf"))
 
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
         return fourier([p * (c * x).exp() for p, _, x in self.finite], [x for _, _, x in self.finite], h, last)
@@ -103,7 +104,7 @@ class Laplace(Law):
     """Noise e^-|x|/2 moved by d, and not: L is d with P's mass 1/2, -d with the mass e^-d/2, and has a density in between."""
 
     def __init__(self, d: Fraction) -> None:
-        self.d = ball(d)
+        self.d = self.largest = ball(d)
 
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
         zs = [acb(c, h * k) for k in range(last + 1)]
@@ -216,8 +217,6 @@ class SampledGaussian(Law):
 
 def fourier(weights: list[arb], losses: list[arb], h: arb, last: int) -> list[acb]:
     """Return sum_j weights_j e^(ikh losses_j) for k = 0 ... last, as the product of two matrices."""
-    if not weights:
-        return [acb(0)] * (last + 1)
     if len(weights) * (last + 10) > WORK:
         raise NotProved("the sum is too long")
     width = math.isqrt(last) + 1
@@ -304,7 +303,7 @@ class Composition:
                 bound += count * factor.log() if factor < 1 else 0
             return bound
 
-        low, high = 1e-6, 1e9
+        low, high = 1e-6, 1e15
         while high > 1.02 * low:
             w = math.sqrt(low * high)
             low, high = (low, w) if about(log_tail(arb(w))) < wanted else (w, high)
@@ -315,14 +314,15 @@ class Composition:
         for law, count in self.parts:
             found = law.transform(c, h, last)
             product = [x * (y / found[0].real) ** count for x, y in zip(product, found, strict=True)]
-        less, more = arb(0), arb(0)  # of the blurred test and the tiny release, heading "Blur"
-        for k, factor in enumerate(product):
+        half, tiny, raised, less, more = self.mu2 / 2, blur / 2, (blur / 2).exp(), arb(0), arb(0)
+        for k, factor in enumerate(product):  # of the blurred test and the tiny release, heading "Blur"
             z = acb(c, h * k)
-            noise = (self.mu2 * (z * (z + 1) - c * (c + 1)) / 2 - acb(0, h * k) * self.epsilon).exp()
-            term = factor * noise * (2 if k else 1)
-            less += (term * ((blur * z * z / 2).exp() / z - (blur * (z + 1) ** 2 / 2).exp() / (z + 1))).real
-            more += (term * (blur * z * (z + 1) / 2).exp() / (z * (z + 1))).real
-        unit, tail = scale.exp() * h / (2 * arb.pi()), log_tail(h * last).exp()
+            turn = (tiny * z).exp()
+            noise = (half * (z * (z + 1)) + tiny * (z * z) - acb(0, h * k) * self.epsilon).exp()
+            term = factor * noise * (2 if k else 1) / (z * (z + 1))
+            less += (term * (z + 1 - raised * turn * turn * z)).real
+            more += (term * turn).real
+        unit, tail = (scale - half * c * (c + 1)).exp() * h / (2 * arb.pi()), log_tail(h * last).exp()
         return unit * less - tail, unit * more + tail
 
 
@@ -335,8 +335,9 @@ def enclose(parts: list[tuple[Law, int]], mu2: arb, epsilon: arb, delta: float) 
     if mu2 == 0 and [count for _, count in parts] == [1]:
         return (parts[0][0].delta(epsilon),) * 2
     aside = 1 - math.prod(((1 - law.aside) ** count for law, count in parts), start=arb(1))
-    if any(law.transform(arb(1), arb(0), 0)[0] == 0 for law, _ in parts):
-        return aside, aside
+    largest = sum((count * law.largest for law, count in parts), arb(0))
+    if (mu2 == 0 and largest <= epsilon) or any(law.largest == arb("-inf") for law, _ in parts):
+        return aside, aside  # the rest of P loses no more than epsilon, or is nothing
     lower, upper = Composition(parts, mu2, epsilon, max(delta - about(aside), 1e-6 * delta)).bracket()
     return aside + lower, aside + upper
 
@@ -488,9 +489,10 @@ def release(fields: Fields, name: str, *, replaced: bool, depth: float) -> Relea
             raise NotACertificate(f"{fields.path}.p and .q must be of one length")
         found = Release(both(list(zip(p, q, strict=True))))
     elif name == "ApproximateDP":
-        odds, delta = ball(fields.number("epsilon", 0, 600)).exp(), ball(fields.number("delta", 0, 1))
+        odds, delta = (top := ball(fields.number("epsilon", 0, 600))).exp(), ball(fields.number("delta", 0, 1))
         more, less = (1 - delta) * odds / (1 + odds), (1 - delta) / (1 + odds)
         found = Release([Outcomes([(delta, arb(0)), (more, less), (less, more)])], attained=False)
+        found.laws[0].largest = top if found.laws[0].finite else arb("-inf")
     elif name == "GaussianDP":
         found = Release([], fields.number("mu", 0, 1e6) ** 2, attained=False)
     else:

@@ -103,10 +103,18 @@ function fullView(answer, settings) {
   const python = codeBlock("The same in Python");
   const shell = codeBlock("The same in a shell");
   const link = copyButton("Copy a link to these settings", () => `${location.href.split("#")[0]}#${toHash(settings)}`);
+  const file = make("a", { class: "hs-copy", download: "certificate.json" }, "Download the certificate");
+  const proof = make("p", { hidden: true }, file, " of this ε, which ", make("code", {}, "hockeystick-check certificate.json"), " proves");
   const version = make("p", { class: "hs-note" });
   const codes = [statement.block, python.block, shell.block];
-  const rest = [make("div", { class: "hs-figures" }, ...Object.values(figures)), ...codes, make("p", {}, link), version];
-  return { rest, figures, noise, version, statement: statement.code, python: python.code, shell: shell.code };
+  const rest = [make("div", { class: "hs-figures" }, ...Object.values(figures)), ...codes, proof, make("p", {}, link), version];
+  return { rest, figures, noise, version, proof, statement: statement.code, python: python.code, shell: shell.code };
+}
+
+/** Offers a file, or nothing where there is none. */
+function offer(place, text) {
+  place.hidden = !text;
+  place.querySelector("a").href = `data:application/json,${encodeURIComponent(text)}`;
 }
 
 /** The smallest form: one curve, and the way to the whole explorer. */
@@ -126,7 +134,7 @@ function shower(parts, view, root) {
   const placeOf = (name) => view.figures[name]?.querySelector(".hs-picture");
   // What each answer fills; all of it is old from the moment that something new is asked, until its answer of that is there.
   const filled = {
-    number: [parts.number, parts.ends, parts.doubts, view.python, view.shell],
+    number: [parts.number, parts.ends, parts.doubts, view.python, view.shell, view.proof],
     steps: [placeOf("steps")],
     delta: [placeOf("delta"), placeOf("tradeOff")],
     cells: [placeOf("cells")],
@@ -150,6 +158,7 @@ function shower(parts, view, root) {
       if (view.statement) view.statement.textContent = "…"; // until that of these settings is there
       if (view.python) view.python.textContent = `import hockeystick as hs\n${result.python}`;
       if (view.shell) view.shell.textContent = result.shell;
+      if (view.proof) offer(view.proof, result.certificate);
       speak(`${parts.number.textContent}. ${result.doubts.join(" ")}`);
     },
     ends: (result, settings) => result && showNumber(parts, settings, result),
@@ -162,6 +171,7 @@ function shower(parts, view, root) {
       parts.doubts.replaceChildren();
       speak(""); // the message itself is read out
       for (const text of [view.statement, view.python, view.shell, view.noise]) if (text) text.textContent = "";
+      if (view.proof) offer(view.proof, "");
     },
     steps: (result, settings) => draw("steps", stepsFigure(settings, result, Boolean(view.noise))),
     delta(result, settings) {

@@ -3,6 +3,7 @@
 // finished if they have just begun (a slider that moves all the time would show none else), and whose rest is dropped.
 import { load } from "hockeystick";
 import { asking, deltaOverEpsilon, epsilonOfCells, epsilonOverSteps, leastNoise, tradeOffBelow } from "./answers.js";
+import { certificate } from "./certificate.js";
 import { pythonLine, shellLine } from "./commands.js";
 import { doubtsOf } from "./doubts.js";
 import { trainingIn } from "./engine.js";
@@ -82,6 +83,7 @@ function answerNumber(hs, request) {
       doubts: doubtsOf(values, training, ends.upper),
       python: pythonLine(values, training, ends.upper),
       shell: shellLine(values, training, ends.upper),
+      certificate: certificate(values, training, ends.upper, hs.version),
       milliseconds: performance.now() - began,
     });
     return true;

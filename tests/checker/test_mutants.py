@@ -68,6 +68,12 @@ def blurred(check: ModuleType) -> None:
         tests.test_either_blurred_function(check, blur)
 
 
+def larger(check: ModuleType) -> None:
+    """Run the test of largest losses."""
+    with pytest.MonkeyPatch.context() as patch:
+        tests.test_no_loss_is_larger(check, patch)
+
+
 few = tests.test_masses_that_are_not_listed
 MUTANTS = [
     # the sum
@@ -77,7 +83,8 @@ MUTANTS = [
     ("unit * more + tail", "unit * less + tail", blurred),
     ("return lower - self.too_much(", "return lower - 0 * self.too_much(", loose),
     ("arb(period)), upper", "arb(period)), upper - 2 * self.too_much(c, arb(other), arb(period))", loose),
-    ("(blur * (z + 1) ** 2 / 2).exp()", "(blur * z * z / 2).exp()", blurred),
+    ("raised * turn * turn * z", "turn * turn * z", blurred),
+    ("(term * turn).real", "term.real", blurred),
     ("+ (1 + (blur * (c + arb(0.5))).exp()).log()", "", tests.test_the_terms_beyond),
     ("blur * (c * c - w * w) / 2", "blur * (c * c - 9 * w * w) / 2", blurred),
     ("return 1 / ((c * period).exp() - 1) + far", "return far", tests.test_what_the_sum_has_too_much),
@@ -111,6 +118,8 @@ MUTANTS = [
     ("sum((p for p, q in masses if q == 0), arb(0))", "arb(0)", steps),
     ("u, v) for u, v in sides]", "u, v) for u, v in sides[-1:]]", steps),
     ("aside + lower, aside + upper", "lower, upper", tests.test_mass_that_is_aside),
+    ("mu2 == 0 and largest <= epsilon", "largest <= epsilon", larger),
+    ("mu2 == 0 and largest <= epsilon", "mu2 == 0 and largest <= 1.01 * epsilon", larger),
     # values that are not listed
     ("+ arb(0).union(arb(rare))", "", few),
     ("terms[0] / 2) + arb(0).union(beyond)", "terms[0] / 2)", few),

@@ -10,6 +10,7 @@ import warnings
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -175,7 +176,10 @@ def test_statements_of_accountants_are_those_of_python(full: Any) -> None:
     ):
         link = {"mechanism": kind, "noise_multiplier": 2.0, "steps": 20, "adjacency": "replace", "delta": 1e-6}
         explorer_page.choose(full, link, "done")
-        assert_states(full, hs.Accountant("replace").compose(mechanism, 20).statement(1e-6, format="markdown"))
+        accountant = hs.Accountant("replace").compose(mechanism, 20)
+        assert_states(full, accountant.statement(1e-6, format="markdown"))
+        file = unquote(full.get_by_text("Download the certificate").get_attribute("href")).partition(",")[2]
+        assert json.loads(file)["ledger"] == json.loads(accountant.certificate(delta=1e-6))["ledger"]
 
 
 def test_statements_of_clients_are_those_of_python(full: Any) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import explorer_page
+import hockeystick as hs
 import processes
+from compositions import composed
 from hockeystick._checks import setting_warnings
 from hockeystick._statements import SENTENCES
 from hockeystick.training.dpsgd_setup import Batches, steps_of
@@ -87,6 +89,33 @@ def test_doubts_are_those_of_python(tmp_path: Path) -> None:
     many = {"noise_multiplier": 1.0, "delta": 0.01, "training": {"samplingRate": 0.1, "steps": 10, "records": 1000}}
     found = node(tmp_path, "doubts.js", "m.doubtsOf(given, given.training, 1)", many)
     assert found == [setting_warnings.large_delta(0.01, 1000)]
+
+
+def test_certificates_are_those_of_python(tmp_path: Path) -> None:
+    """Byte by byte, of what the checker covers; of other settings there is none."""
+    rng, given, wanted = random.Random(3), [], []
+    for kind in ("poisson", "clients", "fixed", "gaussian", "laplace") * 25:
+        noise, steps = rng.choice([0.01, 0.75, 1.1, 8.0, 1e6, 1.1e6]), rng.choice([1, 1000, 10**9, 10**9 + 1])
+        batch, adjacency, delta = (
+            rng.choice([1, 250]),
+            rng.choice(["add_or_remove", "replace"]),
+            rng.choice([2**-17, 1e-5]),
+        )
+        mechanism, training = hs.Laplace(noise) if kind == "laplace" else hs.Gaussian(noise), None
+        if kind in ("poisson", "clients", "fixed"):
+            training = {"samplingRate": batch / 1000, "steps": steps, "records": 1000, "batchSize": batch}
+            fixed = hs.FixedSizeSampled(mechanism, 1000, batch, replacement=False)
+            mechanism = fixed if kind == "fixed" else hs.PoissonSampled(mechanism, batch / 1000)
+        accountant = composed((mechanism, steps), adjacency=adjacency)
+        values = {"mechanism": kind, "noise_multiplier": noise, "steps": steps, "delta": delta, "adjacency": adjacency}
+        given.append([values, training, accountant.epsilon(delta), hs.__version__])
+        try:
+            wanted.append(accountant.certificate(delta=delta))
+        except ValueError:
+            wanted.append("")
+    texts = node(tmp_path, "certificate.js", "given.map((one) => m.certificate(...one))", given)
+    assert texts == wanted
+    assert 50 <= sum(map(bool, wanted)) <= 100
 
 
 def test_links_hold_settings(tmp_path: Path) -> None:

@@ -217,10 +217,11 @@ def test_an_old_number_is_marked_from_the_key_on(folder: Path, chromium: Any, na
 
 
 def test_a_refusal_leaves_nothing_of_older_settings(page: Any) -> None:
-    """Beside an error there are no lines, no statement and no noise that were true of other settings and could be copied."""
+    """Beside an error there are no lines, no statement, no certificate and no noise that were true of other settings and could be copied."""
     page.evaluate(TYPE, ["noise_multiplier", "-1"])
     explorer_page.wait(page, "error")
     assert page.locator(".hs-code pre").all_text_contents() == ["", "", ""]
+    assert page.get_by_text("Download the certificate").is_hidden()
     assert page.locator(".hs-noise").text_content() == ""
     page.evaluate(TYPE, ["noise_multiplier", "1"])
     explorer_page.wait(page, "done")

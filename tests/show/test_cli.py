@@ -424,7 +424,7 @@ OTHER = """
 --sampling shuffled --drop-last --clip-norm 2 --budget 1 --num-clients 50 --rounds 3 --local-steps 3 --learning-rate .3
 --noise-std 2 --format markdown --out new.png --json --trust inter-silo --num-silos 50 --dimension 9 --lipschitz 3
 --clients-per-round 7 --diameter 3 --smoothness .1 --silos-per-round 3 --strong-convexity .2 --top 1 --simulate 2 --sweep new.toml --runs 3
---function theta --target rounds --certificate new.json
+--function theta --target rounds --certificate new.json --slack .5
 """
 VALUES = dict(re.findall(r"(--[\w-]+) ?([^-\s]\S*)?", OTHER))
 

@@ -215,7 +215,7 @@ def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> tuple[
     from hockeystick.accounting.brackets import Bracket  # noqa: PLC0415 - imports are paid for when needed
 
     if not math.isfinite(found) or found == 0.0:
-        arguments.refuse(chosen, ["certificate"], f"there is nothing to certify, since {target} has no limit")
+        arguments.refuse(chosen, ["certificate", "slack"], f"there is nothing to certify, since {target} has no limit")
         spends_all = found == (0.0 if target == "noise_multiplier" else math.inf)
         return Bracket(0.0, chosen.epsilon if spends_all else 0.0, "no limit to find", "certified"), {}
     asked = argparse.Namespace(**vars(chosen) | {target: int(found) if target == "steps" else found})
@@ -271,7 +271,7 @@ def _calibrate_federated(chosen: argparse.Namespace, target: str) -> int:
     given = [name for name in FEDERATED if name != target]
     arguments.require(chosen, given)
     arguments.refuse(chosen, [target], "not allowed, since it is the target")
-    others = ("noise_multiplier", "steps", "sampling", "certificate", *WORDS)
+    others = ("noise_multiplier", "steps", "sampling", "certificate", "slack", *WORDS)
     arguments.refuse(chosen, others, f"not allowed with --target {chosen.target}")
     if not 0 < chosen.delta < 1:
         chosen.refuse(f"argument --delta: must be in (0, 1) for {chosen.target}, not {chosen.delta}")

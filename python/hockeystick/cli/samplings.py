@@ -135,13 +135,15 @@ def _bracket(chosen: argparse.Namespace, asked: str, at: float, sampling: str) -
 def certify(chosen: argparse.Namespace, **at: Any) -> dict[str, str]:
     """Write the certificate that is asked for, of delta at an epsilon or epsilon at a delta; return what JSON says of it."""
     if chosen.certificate is None:
+        arguments.refuse(chosen, ["slack"], "not allowed without --certificate")
         return {}
     from hockeystick.accounting.certificate import write  # noqa: PLC0415 - imports are paid for when needed
 
+    slack = chosen.slack or 0.0
     if chosen.num_records is None:
-        text = accountant(chosen, kind(chosen)).certificate(**at)
+        text = accountant(chosen, kind(chosen)).certificate(**at, slack=slack)
     else:
-        text = batches(chosen).certificate(chosen.sampling, **at)
+        text = batches(chosen).certificate(chosen.sampling, **at, slack=slack)
     write(chosen.certificate, text)
     return {"certificate": str(chosen.certificate)}
 

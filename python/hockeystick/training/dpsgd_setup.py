@@ -121,13 +121,13 @@ class Batches:
         shuffled = sampling == "shuffled"
         return self._shuffled(bracket, shuffled_batches_delta_bracket, epsilon, False) if shuffled else bracket
 
-    def certificate(self, sampling: str, *, epsilon: float | None = None, delta: float | None = None) -> str:
+    def certificate(self, sampling: str, **claim: Any) -> str:
         """Return the certificate of what the steps leak."""
         if sampling in ("shuffled", "unknown"):
             raise ValueError(
                 f"there is no certificate of sampling={sampling!r}: no rule of the checker says how such batches are made"
             )
-        return self.accountant(sampling).certificate(epsilon=epsilon, delta=delta)
+        return self.accountant(sampling).certificate(**claim)
 
     def words(self, kind: str) -> str:
         """Return how batches are made, in words; the rate of Poisson samples where it is not batch size over records."""
