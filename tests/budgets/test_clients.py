@@ -83,17 +83,6 @@ def test_each_client_has_its_own_account(name, data, tmp_path_factory):
                 assert not room or not ledgers.would_exceed(step, room, clients=[client])
 
 
-def test_room_shrinks_as_it_is_computed_afresh():
-    """What remains after charges is what a new file says about the same steps."""
-    with hs.ClientLedgers(":memory:", epsilon=9.0, delta=1e-6) as ledgers:
-        ledgers.enrol([1])
-        for number in range(1, 30):
-            fresh = hs.Accountant().compose(SAMPLED, number).compose(hs.Gaussian(30.0), number)
-            ledgers.charge(number, SAMPLED)
-            ledgers.charge(number, hs.Gaussian(30.0))
-            assert ledgers.remaining(SAMPLED, 1) == fresh.remaining(SAMPLED, epsilon=9.0, delta=1e-6)
-
-
 def test_participation_is_recorded():
     """The log tells for each charge whether the client took part, and clients who come later start with nothing."""
     with hs.ClientLedgers(":memory:", epsilon=20.0, delta=1e-5, adjacency="replace") as ledgers:

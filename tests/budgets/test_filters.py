@@ -171,13 +171,13 @@ EMPTY = {
     "zero-concentrated filter": lambda: hs.ZeroConcentratedFilter(1.0),
     "planned filter": lambda: hs.PlannedFilter(hs.Accountant().compose(hs.Gaussian(9.0), 3)),
     "Renyi odometer": lambda: hs.RenyiOdometer(delta=1e-5),
-    "zero-concentrated odometer": lambda: hs.ZeroConcentratedOdometer(delta=1e-5),
+    "zero-concentrated odometer": lambda: hs.ZeroConcentratedOdometer(delta=1e-5, rho=0.2, failure=1e-6),
 }
 
 
 @pytest.mark.parametrize("make", EMPTY.values(), ids=EMPTY)
 def test_no_step_costs_nothing(make):
-    """A count of 0 changes nothing and always fits; one that is negative, no integer or NaN is refused, as in a state is 0."""
+    """A count of 0 changes nothing and always fits; one that is negative, no integer or NaN is refused, as in a state is 0; which is the filter or the odometer."""
     spent, before = make().spend(hs.Gaussian(9.0), 2), make().spend(hs.Gaussian(9.0), 2).state_dict()
     budget = {} if hasattr(spent, "remaining") else {"epsilon": 50.0}
     assert spent.spend(hs.Gaussian(9.0), 0).spend(hs.Gaussian(9.0), 0.0).state_dict() == before
@@ -187,5 +187,10 @@ def test_no_step_costs_nothing(make):
             with pytest.raises((ValueError, TypeError), match="count must be an integer"):
                 refusing(hs.Gaussian(9.0), count)
     assert spent.state_dict() == before
+    again = type(spent).from_state_dict(json.loads(json.dumps(before)))
+    assert (again.state_dict(), repr(again)) == (
+        before,
+        repr(spent),
+    )  # with all settings, an odometer's epsilon among them
     with pytest.raises(ValueError, match="count must be an integer in"):
         type(spent).from_state_dict(before | {"steps": [{**before["steps"][0], "count": 0}]})
