@@ -223,6 +223,12 @@ a.charge(1, SAMPLED, clients=["Bo"]) -> everyone who could have been drawn
 a.charge(1, hs.Composed([(hs.Gaussian(9.0), 1), (SAMPLED, 1)]), clients=["Bo"]) -> everyone who could have been drawn
 a.charge(1, hs.Composed([(SAMPLED, 1)]), clients=["Bo"], participants=["Bo"]) -> cannot be held against it
 a.charge(1, hs.RandomAllocation(hs.Gaussian(9.0), 100), clients=["Bo"]) -> everyone who could have been drawn
+a.enrol("Bo") -> TypeError: clients must be several ids, such as a list, not one text
+a.enrol(b"Bo") -> TypeError: clients must be several ids, such as a list, not one text
+a.enrol(bytearray(b"Bo")) -> TypeError: clients must be several ids, such as a list, not one text
+a.charge(1, hs.Gaussian(30.0), clients="34") -> TypeError: clients must be several ids, such as a list, not one text
+a.charge(1, SAMPLED, participants="34") -> TypeError: participants must be several ids, such as a list, not one text
+a.would_exceed(hs.Gaussian(30.0), clients="34") -> TypeError: clients must be several ids, such as a list, not one text
 a.would_exceed(0.5) -> TypeError: mechanism must be
 a.would_exceed(SAMPLED, -1) -> count must be
 a.charge(1, SAMPLED, 0.5) -> TypeError: count must be
