@@ -1,6 +1,5 @@
 """The commands around a sweep: what may be computed, a first plan, runs, pictures, the best cell, shares and their merge."""
 
-import doctest
 import importlib
 import re
 import sys
@@ -132,15 +131,6 @@ def test_missing_extra_of_scale(refused, folder, monkeypatch, place):
     monkeypatch.setitem(sys.modules, "distributed", None)
     refused(f"sweep run plan.toml -o out {place}", 'pip install ".[dask]" in a clone', 1)
     assert [path.name for path in folder.iterdir()] == ["plan.toml"]
-
-
-@pytest.mark.parametrize("module", ["sweep.running", "cli", "plot", "report"])
-def test_examples_of_docstrings(module):
-    """The examples of these modules run as printed."""
-    pytest.importorskip({"plot": "matplotlib", "report": "bokeh"}.get(module, "pyarrow"))
-    result = doctest.testmod(importlib.import_module(f"hockeystick.{module}"))
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_functions(written):
