@@ -228,15 +228,7 @@ def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
     assert beats >= 10  # holding the interpreter, the call would leave it free before and after, at most
 
 
-SHARED, PARTS = {**sweep_plans.THETA, "shard_rows": 2}, 10
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return what a run without a cluster leaves."""
-    out = tmp_path_factory.mktemp("whole")
-    run(SHARED, out, num_threads=1)
-    return content(out)
+SHARED, PARTS = sweep_plans.THETA, 3
 
 
 def test_another_disk_at_the_same_path(
@@ -244,7 +236,7 @@ def test_another_disk_at_the_same_path(
 ) -> None:
     """Workers that see a disk of their own, with an unfinished run of the very plan, leave it alone and hand parts over."""
     run(SHARED, tmp_path / "theirs")
-    (tmp_path / "theirs/cells/part-000003.parquet").unlink()
+    (tmp_path / "theirs/cells/part-000001.parquet").unlink()
     before = content(tmp_path / "theirs")
     monkeypatch.setattr(cluster, "Folder", lambda _place: Folder(tmp_path / "theirs"))
     summary = run(SHARED, tmp_path / "out", client=client)
@@ -317,14 +309,14 @@ def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytes
     write = Folder.write_shared
 
     def lost(folder: Folder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
-        return True if "000003" in name else write(folder, name, data, still)
+        return True if "000001" in name else write(folder, name, data, still)
 
     monkeypatch.setattr(Folder, "write_shared", lost)
-    message = r"1 parts that workers wrote are not in .*/out/cells: part-000003.parquet; 18 cells are kept, the same"
+    message = r"1 parts that workers wrote are not in .*/out/cells: part-000001.parquet; 13 cells are kept, the same"
     with pytest.raises(OSError, match=message):
         run(SHARED, tmp_path / "out", client=client)
     monkeypatch.undo()
-    assert run(SHARED, tmp_path / "out", client=client).computed_rows == 2
+    assert run(SHARED, tmp_path / "out", client=client).computed_rows == 7
 
 
 def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:
