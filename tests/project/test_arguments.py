@@ -11,14 +11,22 @@ import hockeystick as hs
 import refused_calls
 from hockeystick._checks import Checks
 from hockeystick._checks.arguments import SINGLE, table
+from hockeystick.interop import pfl
 from hockeystick.sweep.functions import REGISTERED, TRAININGS, lookup
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    ("room", "function", "argument"), [one for room in refused_calls.ROOMS for one in refused_calls.arguments(room)]
-)
+def is_class(call):
+    """Say whether a call makes an object of ours."""
+    return inspect.isclass(call) and not issubclass(call, Exception)
+
+
+CHECKED = [one for room in refused_calls.ROOMS for one in refused_calls.arguments(room)]
+CHECKED += [one for room in (hs.budgets, pfl) for one in refused_calls.arguments(room, is_class)]
+
+
+@pytest.mark.parametrize(("room", "function", "argument"), CHECKED)
 def test_every_number_is_checked(room, function, argument):
     """Text, NaN, and what is outside of the domain that the docstring states: refused with the argument's name."""
     refused_calls.check_argument(room, function, argument)
