@@ -336,9 +336,6 @@ figures 002/2 --runs 3 -> argument --runs: not allowed, since none of these is a
 plot epsilon {WORDS} --sampling unknown -> argument --sampling: unknown has no ε after a step
 sweep run plan.toml -o out --workers 2 --scheduler tcp://127.0.0.1:9 -> not allowed with argument
 sweep run plan.toml -o out --shards=0/4 -> argument --shards: must be I/N with 1 <= I <= N, not 0/4
-sweep run plan.toml -o out --shards=5/4 -> argument --shards: must be I/N with 1 <= I <= N, not 5/4
-sweep run plan.toml -o out --shards=1 -> argument --shards: must be I/N, two integers, not 1
-sweep run plan.toml -o out --shards=-1/4 -> argument --shards: must be I/N, two integers, not -1/4
 sweep run plan.toml -o out --shards=a/b -> argument --shards: must be I/N, two integers, not a/b
 simulate plan.toml --plot rounds.txt -> must end in .png, .svg or .pdf, not rounds.txt
 """
