@@ -1,5 +1,6 @@
 """Sweeps on a cluster: the same bytes, whoever writes them, and how the loss of its members ends."""
 
+import importlib.util
 import json
 import pickle
 import socket
@@ -65,7 +66,11 @@ def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return client.submit.call_args_list
 
 
-@pytest.mark.parametrize("plan", [THETA, FEDERATION, DPSGD], ids=["theta", "federation", "dpsgd"])
+needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs numba")
+PLANS = [THETA, FEDERATION, DPSGD, pytest.param(sweep_plans.TRAINING, marks=needs_numba)]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["theta", "federation", "dpsgd", "simulated"])
 def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]) -> None:
     """One thread, all cores and a cluster leave the same bytes, errors and warnings included."""
     one = run(plan, tmp_path / "one", num_threads=1)
