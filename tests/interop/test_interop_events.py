@@ -74,6 +74,7 @@ def test_guarantees_are_exact_at_their_edges():
     [
         (("ExponentialMechanismDpEvent", 0.3), hs.ExponentialMechanism(0.3)),
         (("PermuteAndFlipDpEvent", 0.3), hs.PermuteAndFlip(0.3)),
+        (("RandomizedResponseDpEvent", 0.5, 2), hs.RandomizedResponse(0.5, 2)),
         (("ZCDpEvent", 0.1, 0.3), hs.ZeroConcentratedDP(0.1, 0.3)),
         (("DiscreteGaussianDpEvent", 2.5, 2.0, 1), hs.DiscreteGaussian(2.5, 2)),
         (("DiscreteGaussianDpEvent", 2.5, 2.0, 2), hs.DiscreteGaussianVector(2.5, 2.0, 2)),
@@ -82,8 +83,12 @@ def test_guarantees_are_exact_at_their_edges():
     ids=repr,
 )
 def test_mechanisms(parts, mechanism):
-    """The event is the mechanism, whichever relation it supports, and so many of it where it is repeated."""
-    for relation in ("add_or_remove", "replace_special", *["replace"] * (parts[0] != "PermuteAndFlipDpEvent")):
+    """The event is the mechanism, under each relation that it supports, and so many of it where it is repeated."""
+    relations = {
+        "PermuteAndFlipDpEvent": ["add_or_remove", "replace_special"],
+        "RandomizedResponseDpEvent": ["replace"],
+    }
+    for relation in relations.get(parts[0], ["add_or_remove", "replace", "replace_special"]):
         assert dict(accountant("SelfComposedDpEvent", event(*parts), 2, relation=relation).ledger) == {mechanism: 2}
 
 

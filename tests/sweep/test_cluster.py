@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+import drawn_plans
 import hockeystick as hs
 import sweep_plans
 from hockeystick.cli import main
@@ -38,12 +39,7 @@ THETA = {
         "r": [-1.0, 0.1, 1.0, 10.0],  # a quarter is out of the domain
     },
 }
-FEDERATION = {
-    "shard_rows": 5,
-    "outputs": {"mu": "federated.fedavg_gdp", "printed": "published.fedavg_gdp"},  # which warns
-    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "rounds": 30},
-    "axes": {"noise_std": [0.1, 1.0, 3.0], "schedule": ["constant", "stagewise"], "local_steps": [1, 5, 25]},
-}
+FEDERATION = {**drawn_plans.FEDERATION, "shard_rows": 5}  # which warns
 DPSGD = {
     "shard_rows": 4,
     "outputs": {"epsilon": "dpsgd_epsilon"},
