@@ -9,7 +9,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import effort
@@ -264,18 +263,3 @@ def test_every_bytecode_of_files(change, tmp_path):
     found = charged(made[-1])
     made[-1].close()
     assert charged(hs.ClientLedgers(tmp_path / f"{len(made) - 1}.sqlite", **BUDGET)) == found
-
-
-def test_interrupts_of_a_loop_lose_no_charge(tmp_path):
-    """Interrupts at random bytecodes of a hundred charges: the file has as many as there are in memory, and opened again too."""
-    path, rng = tmp_path / "budget.sqlite", np.random.default_rng(1)
-    ledgers, kept, last = client_ledgers(path), [], 0
-    room = ledgers.remaining(STEP, "a") + 1
-    for number in range(2, 100):
-        kept.append(interrupted(lambda n=number: ledgers.charge(n, STEP), int(rng.integers(3000))))
-        assert ledgers.last_round in {number, last} or number == 2
-        last = ledgers.last_round
-        assert len(ledgers.log("a")) + ledgers.remaining(STEP, "a") == room
-    count = len(ledgers.log("a"))
-    ledgers.close()
-    assert len(hs.ClientLedgers(path, **BUDGET).log("a")) == count
