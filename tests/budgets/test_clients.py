@@ -1,9 +1,6 @@
 """Ledgers of clients: what each was charged, to the round, whatever happens to the process."""
 
 import json
-import os
-import signal
-import sys
 
 import numpy as np
 import pytest
@@ -11,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
-import processes
 import refused_calls
 
 SAMPLED = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
@@ -107,39 +103,6 @@ def test_no_step_is_not_charged():
         assert ledgers.eligible(SAMPLED) == []
         assert not ledgers.would_exceed(SAMPLED, 0)
         assert (ledgers.last_round, ledgers.log("Ada")) == (0, [])
-
-
-ROUND = """
-import sys, hockeystick as hs
-step = hs.PoissonSampled(hs.Gaussian(1.0), 0.1)
-with hs.ClientLedgers(sys.argv[1], epsilon=50.0, delta=1e-5, create=bool(sys.argv[2:])) as ledgers:
-    ledgers.enrol(range(1000))
-    while True:
-        ledgers.charge(ledgers.last_round + 1, step)
-        print(ledgers.last_round, flush=True)  # the release
-"""
-
-
-@pytest.mark.share(3)
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
-@pytest.mark.parametrize("rounds", [7, 1, 40])
-def test_killed_process(tmp_path, rounds):
-    """A process is killed at any moment: every round that it released is charged, and at most one more."""
-    path = tmp_path / "budget.sqlite"
-    before = 0
-    for create in (["create"], []):
-        with processes.child([sys.executable, "-c", ROUND, path, *create]) as process:
-            for line in process.stdout:
-                released = int(line)
-                if released >= before + rounds:
-                    break
-            os.kill(process.pid, signal.SIGKILL)
-            released = max([released, *map(int, process.stdout.read().split())])
-        with hs.ClientLedgers(path, epsilon=50.0, delta=1e-5) as ledgers:
-            assert ledgers.last_round in (released, released + 1)
-            assert ledgers.account(999).ledger == {SAMPLED: ledgers.last_round}
-            assert [entry.number for entry in ledgers.log(0)] == list(range(1, ledgers.last_round + 1))
-            before = ledgers.last_round
 
 
 def test_nothing_is_free_when_the_disk_fails(tmp_path):

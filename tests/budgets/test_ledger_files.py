@@ -132,30 +132,6 @@ def test_a_file_may_be_read_through_another_working_directory(path, tmp_path, mo
         assert len(ledgers.log("Bo")) == 2
 
 
-@pytest.mark.slow
-def test_every_bit_counts(path, tmp_path):
-    """Whichever bit of the rows is flipped, the file is refused in words or says what it said."""
-    expected, content, rng = answers(path), path.read_bytes(), np.random.default_rng(1)
-    used = [8 * at + bit for at, byte in enumerate(content) if byte for bit in range(8)]
-    places = [
-        *rng.choice(used, effort.at_night(4000, by_day=400), replace=False).tolist(),
-        *range(effort.at_night(800, by_day=80)),
-    ]
-    copy, refused = tmp_path / "copy.sqlite", 0
-    for place in places:
-        damaged = bytearray(content)
-        damaged[place // 8] ^= 1 << place % 8
-        copy.write_bytes(damaged)
-        try:
-            found = answers(copy)
-        except (ValueError, RuntimeError) as error:
-            assert str(copy) in str(error)  # noqa: PT017, only if it raises
-            refused += 1
-        else:
-            assert found == expected
-    assert refused > len(places) / 3
-
-
 def test_truncated_file(path):
     """A file that ends early is refused at every length."""
     content = path.read_bytes()
@@ -401,7 +377,7 @@ def test_refused_openings(call, reason, path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_storm():
     """Threads, processes, kills, forks and flipped bits lose no charge, exceed no budget and change no answer."""
-    counts = ledger_storm.storm(effort.at_night(80, by_day=5), effort.SEED)
+    counts = ledger_storm.storm(effort.at_night(80, by_day=12), effort.SEED)
     assert {what: counts[what] for what in ledger_storm.FAILURES} == dict.fromkeys(ledger_storm.FAILURES, 0)
     for what in ("promised", "enrolled", "killed", "damaged and refused", "fork refused"):
         assert counts[what] > 0
