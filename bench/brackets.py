@@ -1,4 +1,4 @@
-"""Map how wide and how slow epsilon's brackets are: python bench/brackets.py [--cells N] [--rows TEXT] [--json FILE].
+"""Map how wide and how slow epsilon's brackets are: python bench/brackets.py [--cells N].
 
 Each row is a mechanism under one adjacency. Its cells are random and ordinary: noise multipliers from 0.3 to 20, sampling rates
 from 1e-5 to 0.3, 1 to 100,000 steps and deltas from 1e-12 to 1e-3, all log-uniform. A line says
@@ -9,14 +9,12 @@ from 1e-5 to 0.3, 1 to 100,000 steps and deltas from 1e-12 to 1e-3, all log-unif
 """
 
 import argparse
-import json
 import math
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,12 +33,10 @@ class Cell(NamedTuple):
     batch: int
     spare: float  # by how many standard deviations a truncated batch exceeds its mean
 
-
-class Row(NamedTuple):
-    """A mechanism of a cell, and its adjacency."""
-
-    ours: Callable[[Cell], hs.mechanisms.Mechanism]
-    adjacency: Adjacency = "add_or_remove"
+    @property
+    def largest_batch(self) -> int:
+        """Return the size at which batches are truncated."""
+        return min(self.size, math.ceil(self.batch + self.spare * math.sqrt(self.batch)))
 
 
 def cells(count: int, seed: int) -> Iterator[Cell]:
@@ -56,67 +52,30 @@ def cells(count: int, seed: int) -> Iterator[Cell]:
         yield Cell(noise, rate, steps, delta, size, max(1, round(rate * size)), rng.uniform(1.0, 5.0))
 
 
-def fixed(noise: type[hs.Gaussian | hs.Laplace], *, replacement: bool) -> Callable[[Cell], hs.FixedSizeSampled]:
-    return lambda c: hs.FixedSizeSampled(noise(c.noise), c.size, c.batch, replacement=replacement)
-
-
-def poisson(mechanism: Callable[[Cell], hs.mechanisms.Mechanism]) -> Callable[[Cell], hs.PoissonSampled]:
-    return lambda c: hs.PoissonSampled(mechanism(c), c.rate)
-
-
-def largest_batch(c: Cell) -> int:
-    return min(c.size, math.ceil(c.batch + c.spare * math.sqrt(c.batch)))
-
-
-def truncated(c: Cell) -> hs.TruncatedPoissonSampled:
-    return hs.TruncatedPoissonSampled(hs.Gaussian(c.noise), c.size, c.rate, largest_batch(c))
-
-
-def mixture(c: Cell) -> tuple[float, list[float], list[float]]:
-    return c.noise, [0.0, 1.0, 2.0], [(1 - c.rate) ** 2, 2 * c.rate * (1 - c.rate), c.rate**2]
-
-
-def allocation(c: Cell) -> hs.RandomAllocation:
-    return hs.RandomAllocation(hs.Gaussian(c.noise), max(2, round(1.0 / c.rate)))
-
-
-def gaussian(c: Cell) -> hs.Gaussian:
-    return hs.Gaussian(c.noise)
-
-
-def laplace(c: Cell) -> hs.Laplace:
-    return hs.Laplace(c.noise)
-
-
-def discrete_gaussian(c: Cell) -> hs.DiscreteGaussian:
-    return hs.DiscreteGaussian(c.noise, 1 + c.size % 3)
-
-
-def composed(c: Cell) -> hs.Composed:
-    return hs.Composed([(hs.Gaussian(c.noise), 1), (hs.Laplace(2 * c.noise), 2)])
-
-
-ROWS: dict[str, Row] = {
-    "Poisson Gauss, add/remove": Row(poisson(gaussian)),
-    "Poisson Gauss, replace": Row(poisson(gaussian), "replace"),
-    "fixed size Gauss, add/remove": Row(fixed(hs.Gaussian, replacement=False)),
-    "fixed size Gauss, replace": Row(fixed(hs.Gaussian, replacement=False), "replace"),
-    "with replacement Gauss, add/remove": Row(fixed(hs.Gaussian, replacement=True)),
-    "with replacement Gauss, replace": Row(fixed(hs.Gaussian, replacement=True), "replace"),
-    "Laplace": Row(laplace),
-    "Poisson Laplace, add/remove": Row(poisson(laplace)),
-    "Poisson Laplace, replace": Row(poisson(laplace), "replace"),
-    "fixed size Laplace, replace": Row(fixed(hs.Laplace, replacement=False), "replace"),
-    "discrete Gauss": Row(discrete_gaussian),
-    "Poisson discrete Gauss, add/remove": Row(poisson(discrete_gaussian)),
-    "Poisson discrete Gauss, replace": Row(poisson(discrete_gaussian), "replace"),
-    "mixture of Gaussians": Row(lambda c: hs.MixtureOfGaussians(*mixture(c))),
-    "truncated Poisson, add/remove": Row(truncated),
-    "truncated Poisson, replace": Row(truncated, "replace"),
-    "discrete Laplace": Row(lambda c: hs.DiscreteLaplace(1.0 / c.noise)),
-    "Poisson Composed(Gauss, 2 Laplace)": Row(poisson(composed)),
-    "RandomAllocation": Row(allocation),
-    "RandomAllocation, replace": Row(allocation, "replace"),
+SAMPLED: dict[str, Callable[[Cell], hs.mechanisms.Mechanism]] = {  # what is asked under both adjacencies
+    "Poisson Gauss": lambda c: hs.PoissonSampled(hs.Gaussian(c.noise), c.rate),
+    "fixed size Gauss": lambda c: hs.FixedSizeSampled(hs.Gaussian(c.noise), c.size, c.batch, replacement=False),
+    "with replacement Gauss": lambda c: hs.FixedSizeSampled(hs.Gaussian(c.noise), c.size, c.batch, replacement=True),
+    "Poisson Laplace": lambda c: hs.PoissonSampled(hs.Laplace(c.noise), c.rate),
+    "Poisson discrete Gauss": lambda c: hs.PoissonSampled(hs.DiscreteGaussian(c.noise, 1 + c.size % 3), c.rate),
+    "truncated Poisson": lambda c: hs.TruncatedPoissonSampled(hs.Gaussian(c.noise), c.size, c.rate, c.largest_batch),
+    "RandomAllocation": lambda c: hs.RandomAllocation(hs.Gaussian(c.noise), max(2, round(1.0 / c.rate))),
+}
+ROWS: dict[str, tuple[Callable[[Cell], hs.mechanisms.Mechanism], Adjacency]] = {
+    **{f"{name}, add/remove": (made, "add_or_remove") for name, made in SAMPLED.items()},
+    **{f"{name}, replace": (made, "replace") for name, made in SAMPLED.items()},
+    "fixed size Laplace, replace": (
+        lambda c: hs.FixedSizeSampled(hs.Laplace(c.noise), c.size, c.batch, replacement=False),
+        "replace",
+    ),
+    "Laplace": (lambda c: hs.Laplace(c.noise), "add_or_remove"),
+    "discrete Gauss": (lambda c: hs.DiscreteGaussian(c.noise, 1 + c.size % 3), "add_or_remove"),
+    "discrete Laplace": (lambda c: hs.DiscreteLaplace(1.0 / c.noise), "add_or_remove"),
+    "mixture of Gaussians": (lambda c: hs.MixtureOfGaussians.of_group(c.noise, 2, c.rate), "add_or_remove"),
+    "Poisson Composed(Gauss, 2 Laplace)": (
+        lambda c: hs.PoissonSampled(hs.Composed([(hs.Gaussian(c.noise), 1), (hs.Laplace(2 * c.noise), 2)]), c.rate),
+        "add_or_remove",
+    ),
 }
 
 
@@ -129,8 +88,9 @@ class Measured(NamedTuple):
     upper: float
 
 
-def measure(row: Row, cell: Cell) -> Measured:
-    accountant = hs.Accountant(row.adjacency).compose(row.ours(cell), cell.steps)
+def measure(name: str, cell: Cell) -> Measured:
+    made, adjacency = ROWS[name]
+    accountant = hs.Accountant(adjacency).compose(made(cell), cell.steps)
     started = time.process_time()
     bracket = accountant.epsilon_bracket(cell.delta)
     seconds = time.process_time() - started
@@ -139,32 +99,20 @@ def measure(row: Row, cell: Cell) -> Measured:
     return Measured(math.inf if math.isnan(width) else max(width - pairs, 0.0), pairs, seconds, bracket.upper)
 
 
-def line_of(name: str, result: dict[str, Any]) -> str:
-    parts = [f"{key} {result[key][0]:.1e} / {result[key][1]:.1e}" for key in ("width", "pairs")]
-    parts.append(f"ms {result['seconds'][0] * 1e3:.2f} / {result['seconds'][1] * 1e3:.1f}")
-    return f"{name:36s} " + " | ".join(parts)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, default=50)
-    parser.add_argument("--rows", default="", help="only rows whose name contains this text")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore", hs.ImplausibleSettingWarning)
-    results: dict[str, Any] = {}
-    for number, (name, row) in enumerate(ROWS.items()):
-        if options.rows not in name:
-            continue
-        asked = list(cells(options.cells, seed=number))
-        found = [measure(row, cell) for cell in asked]
-        columns = {key: [getattr(one, key) for one in found] for key in ("width", "pairs", "seconds")}
-        results[name] = {key: (float(np.median(values)), max(values)) for key, values in columns.items()}
-        results[name]["widest"] = str(asked[int(np.argmax(columns["width"]))])
-        sys.stdout.write(line_of(name, results[name]) + "\n")
+    for number, name in enumerate(ROWS):
+        found = [measure(name, cell) for cell in cells(options.cells, seed=number)]
+        width, pairs, seconds = ([getattr(one, key) for one in found] for key in ("width", "pairs", "seconds"))
+        parts = [
+            f"{key} {np.median(column):.1e} / {max(column):.1e}" for key, column in (("width", width), ("pairs", pairs))
+        ]
+        parts.append(f"ms {np.median(seconds) * 1e3:.2f} / {max(seconds) * 1e3:.1f}")
+        sys.stdout.write(f"{name:36s} {' | '.join(parts)}\n")
         sys.stdout.flush()
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

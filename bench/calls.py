@@ -42,11 +42,6 @@ CPP = '#include <hockeystick/hockeystick.hpp>\n#define THETA hockeystick::theta\
 C = "#include <hockeystick/c_api.h>\n#define THETA hs_theta" + BODY
 
 
-def python() -> float:
-    """Call the ufunc once for each number."""
-    return float(sum(map(hs.theta, EPS.tolist(), [1.0] * N)))
-
-
 def numpy() -> float:
     """Call the ufunc once for all."""
     return float(hs.theta(EPS, 1.0).sum())
@@ -90,17 +85,6 @@ def compiled(suffix: str, source: str, *options: str) -> Callable[[], float]:
     return lambda: total(EPS.ctypes.data, N)
 
 
-def cpp() -> Callable[[], float]:
-    """Loop in C++, over the inlined header."""
-    return compiled("cpp", CPP, "-std=c++17")
-
-
-def c() -> Callable[[], float]:
-    """Loop in C, over the shared library."""
-    lib = Path(hs.get_include()).parent / "lib"
-    return compiled("c", C, f"-L{lib}", "-lhockeystick_c", f"-Wl,-rpath,{lib}")
-
-
 def nanoseconds(call: Callable[[], float]) -> float:
     """Return the best time of a call of `call`, for each number."""
     assert abs(call() / numpy() - 1) < 1e-12
@@ -117,12 +101,13 @@ def cost(make: Callable[[], Callable[[], float]]) -> str:
 
 def main() -> None:
     """Print a table."""
+    library = Path(hs.get_include()).parent / "lib"
     callers = {
-        "Python, one number a call": lambda: python,
+        "Python, one number a call": lambda: lambda: float(sum(map(hs.theta, EPS.tolist(), [1.0] * N))),
         "numba": numba,
         "Cython": cython,
-        "C": c,
-        "C++": cpp,
+        "C": lambda: compiled("c", C, f"-L{library}", "-lhockeystick_c", f"-Wl,-rpath,{library}"),
+        "C++": lambda: compiled("cpp", CPP, "-std=c++17"),
         "NumPy, all numbers in one call": lambda: numpy,
     }
     print("| caller | ns |\n|---|---|")  # noqa: T201

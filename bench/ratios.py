@@ -1,7 +1,7 @@
-"""Measure everything in cases.py beside its peer and print the ratios: python bench/ratios.py [--json FILE].
+"""Measure everything in cases.py beside its peer and print the ratios: python bench/ratios.py.
 
-Ours and the peer take turns in one process, so that a noisy neighbour disturbs both; the best of the rounds counts,
-the median is in the JSON too. The kernels run once for every instruction set that this machine has, in a process
+Ours and the peer take turns in one process, so that a noisy neighbour disturbs both; the best of the rounds counts.
+The kernels run once for every instruction set that this machine has, in a process
 each. Everything else is compiled for the baseline and runs once.
 """
 
@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import time
@@ -36,14 +35,14 @@ def log(text: str) -> None:
 
 
 def timed(case: cases.Case, rounds: int) -> dict[str, Any]:
-    """Return the best and the median seconds per call of each library."""
+    """Return the best seconds per call of each library."""
     calls: dict[str, Callable[[], Any]] = {}
     for library in cases.LIBRARIES:
         function = case.function(library)
         if function is not None:
             calls[library] = partial(function, *case.arguments(case.cells(library)))
     return {
-        library: {"best": min(times), "median": statistics.median(times), "cells": case.cells(library)}
+        library: {"best": min(times), "cells": case.cells(library)}
         for library, times in take_turns(calls, rounds, time.perf_counter).items()
     }
 
@@ -133,7 +132,6 @@ def machine() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--json", type=Path, help="also write every time measured to this file")
     parser.add_argument("--rounds", type=int, default=15, help="turns that every library gets (default: 15)")
     parser.add_argument("--group", choices=("kernels", "others"), help="measure one group in this process, print JSON")
     arguments = parser.parse_args()
@@ -144,8 +142,6 @@ def main() -> None:
     rows = [row for isa in instruction_sets(SETS) for row in in_new_process(__file__, isa, *options, "kernels")]
     rows += in_new_process(__file__, None, *options, "others")
     sys.stdout.write(markdown(rows) + "\n")
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measure the simulator beside NumPy and torch, and print the ratios with the goals: python bench/simulate.py [--json FILE].
+"""Measure the simulator beside NumPy and torch, and print the ratios with the goals: python bench/simulate.py.
 
 All take turns in one process, on one thread: set OPENBLAS_NUM_THREADS=1. Logistic regression with 50 features, 20 clients, batches of 32
 drawn without replacement, gradients clipped record by record, 10 local steps a round: seconds of a client's local step. Batched NumPy takes
@@ -7,9 +7,7 @@ records each and there are 100, so that nothing is drawn. torch is left out if i
 is that of two ports for products with sums, of four doubles each, as Zen 2 to 4 have them.
 """
 
-import argparse
 import importlib.util
-import json
 import os
 import resource
 import subprocess
@@ -18,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -276,15 +273,11 @@ def starts() -> tuple[float, float]:
 
 def main() -> None:
     """Print a table of what was asked for and what is."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", type=Path, help="write the numbers to this file")
-    parser.add_argument("--repeats", type=int, default=5)
-    arguments = parser.parse_args()
-    steps = best(contenders(), 4 * arguments.repeats)
+    steps = best(contenders(), 20)
     batched, full_batched, runs_batched = (
         min(steps[f"matmul{kind}"], steps[f"einsum{kind}"]) for kind in ("", ", full", ", full, runs")
     )
-    (first, second), own = starts(), own_losses(4 * arguments.repeats)
+    (first, second), own = starts(), own_losses(20)
     rows = [
         ("microseconds per client step, one thread", 1e6 * steps["ours"], None),
         ("NumPy loop / ours", steps["numpy"] / steps["ours"], 20),
@@ -293,7 +286,7 @@ def main() -> None:
         ("batched NumPy / ours, full batches, 20 runs", runs_batched / steps["full, runs"], 3),
         ("share of the peak that 3 would need here, at least", needed_share(runs_batched), None),
         ("torch / ours", steps["torch"] / steps["ours"] if "torch" in steps else None, 10),
-        ("speed-up of two threads, 2000 runs", runs_in_parallel(arguments.repeats), 1.8),
+        ("speed-up of two threads, 2000 runs", runs_in_parallel(5), 1.8),
         ("share of the peak, 256 records of 500 features", share_of_peak(256, 500), 0.25),
         ("seconds for 10^5 scalar chains of 1000 rounds (at most)", chains(), 10),
         ("processor seconds of a first run, imports included (at most)", first, 6),
@@ -307,8 +300,6 @@ def main() -> None:
     for name, value, goal in rows:
         shown = "not measured" if value is None else f"{value:.3g}"
         sys.stdout.write(f"{name:60} {shown:>14}  goal {goal or '-'}\n")
-    if arguments.json:
-        arguments.json.write_text(json.dumps({name: value for name, value, _ in rows}, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Sweeps of cheap cells: processor and wall time, bytes and memory of 10^6, 10^7 and 10^8 rows, on one and two threads.
 
-    python bench/sweeps.py [--rows 1e6 1e7] [--threads 1 2] [--out /dev/shm]
+    python bench/sweeps.py [--rows 1e6 1e7]
 
 Noisy-FedAvg, `mu` and `delta` over noise, rounds and local steps. Each sweep runs in a process of its own, so that the largest
 memory is its own; the sum of the processor time of all threads is what counts on a machine with other work. The tables of each
@@ -52,7 +52,7 @@ def plan_of(rows: int, *, half_bad: bool = False) -> dict[str, Any]:
     }
 
 
-def one(rows: int, threads: int, place: str, *, half_bad: bool) -> dict[str, Any]:
+def one(rows: int, threads: int, *, half_bad: bool) -> dict[str, Any]:
     """Return the figures of one sweep, in this process."""
     synchronised = [0.0]
     fsync = os.fsync
@@ -63,7 +63,7 @@ def one(rows: int, threads: int, place: str, *, half_bad: bool) -> dict[str, Any
         synchronised[0] += time.perf_counter() - started
 
     os.fsync = timed  # type: ignore[assignment]
-    out = Path(tempfile.mkdtemp(dir=place))
+    out = Path(tempfile.mkdtemp())
     try:
         before, started = os.times(), time.perf_counter()
         summary = run(plan_of(rows, half_bad=half_bad), out / "table", num_threads=threads)
@@ -98,10 +98,10 @@ def shares(rows: int) -> tuple[float, float]:
     return 1e6 * least[0] / plan.shard_rows, 1e6 * least[1] / plan.shard_rows
 
 
-def measured(rows: int, threads: int, place: str, *, half_bad: bool = False) -> dict[str, Any]:
+def measured(rows: int, threads: int, *, half_bad: bool = False) -> dict[str, Any]:
     """Return the figures of one sweep in a process of its own."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(one, rows, threads, place, half_bad=half_bad).result()
+        return pool.submit(one, rows, threads, half_bad=half_bad).result()
 
 
 def row(name: str, rows: int, found: dict[str, Any]) -> str:
@@ -116,21 +116,19 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--out", default=tempfile.gettempdir(), help="where the tables are, for a while")
     chosen = parser.parse_args()
     write = sys.stdout.write
     write(
         "| rows, threads | processor s | µs a cell | wall s | fsync s | bytes a cell | MB |\n|---|--:|--:|--:|--:|--:|--:|\n"
     )
     for rows in map(int, chosen.rows):
-        found = {threads: measured(rows, threads, chosen.out) for threads in chosen.threads}
+        found = {threads: measured(rows, threads) for threads in (1, 2)}
         for threads, figures in found.items():
             write(row(f"{rows:.0e}, {threads}", rows, figures))
             sys.stdout.flush()
         if len({figures["digest"] for figures in found.values()}) > 1:
             sys.exit("the tables differ: this is a bug in hockeystick")
-    bad = measured(10**6, 1, chosen.out, half_bad=True)
+    bad = measured(10**6, 1, half_bad=True)
     write(row(f"1e+06, 1, {bad['errors']:,} of them out of the domain", 10**6, bad))
     computing, encoding = shares(10**7)
     write(f"\nof a shard, one thread, the best: computing {computing:.3f}, encoding {encoding:.3f} µs a cell\n")

@@ -1,16 +1,14 @@
-"""Weigh what stands before a user's first number: python bench/weight.py [--suite] [--check] [--json FILE].
+"""Weigh what stands before a user's first number: python bench/weight.py [--check].
 
-The build and the suite are counted in processor seconds of all their processes, which do not depend on what else the machine
+The build is counted in processor seconds of all its processes, which do not depend on what else the machine
 does as much as a clock does, and divided by those of compiling one file that never changes (`YARDSTICK`), so that figures of
 different machines compare. Times of imports and calls are divided by NumPy's import and by the core's own call. `--check`
 ends with 1 if a ratio is more than 15 % above its figure in `FIGURES`; a change that lowers one lowers the figure.
 
-Needs a checkout, pip, a C++17 compiler, and an installed hockeystick for imports and calls. `--suite` adds both stages of the
-tests, with this Python.
+Needs a checkout, pip, a C++17 compiler, and an installed hockeystick for imports and calls.
 """
 
 import argparse
-import json
 import os
 import resource
 import shutil
@@ -115,16 +113,7 @@ def call_seconds(facade: str, core: str, folder: Path) -> tuple[float, float]:
     return through, inside
 
 
-def suite() -> dict[str, float]:
-    """Return the processor time of both stages of the tests."""
-    pytest = (sys.executable, "-m", "pytest", "-q", "-n", "logical", "--dist", "worksteal")
-    return {
-        "first stage": processor_seconds(*pytest, cwd=ROOT),
-        "slow stage": processor_seconds(*pytest, "-m", "slow", cwd=ROOT),
-    }
-
-
-def weigh(with_suite: bool) -> list[tuple[str, float, str, float]]:
+def weigh() -> list[tuple[str, float, str, float]]:
     """Return rows: what, how much, of which unit, and its ratio to what it is held against."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -142,18 +131,14 @@ def weigh(with_suite: bool) -> list[tuple[str, float, str, float]]:
         for name, (facade, core) in CALLS.items():
             through, inside = call_seconds(facade, core, folder)
             rows.append((f"around the core, {name}", 1e6 * (through - inside), "us", (through - inside) / inside))
-    if with_suite:
-        rows += [(stage, seconds, "s", seconds / unit) for stage, seconds in suite().items()]
     return rows
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--suite", action="store_true", help="the tests too, which takes long")
     parser.add_argument("--check", action="store_true", help="end with 1 if a ratio is above its figure")
-    parser.add_argument("--json", type=Path, help="write the rows there")
     options = parser.parse_args()
-    rows = weigh(options.suite)
+    rows = weigh()
     heavier = []
     for name, amount, unit, ratio in rows:
         figure = FIGURES.get(name)
@@ -161,8 +146,6 @@ def main() -> int:
         sys.stdout.write(f"{name:32} {amount:10.3g} {unit:3} ratio {ratio:8.3g}{held}\n")
         if figure and ratio > ALLOWED * figure:
             heavier.append(name)
-    if options.json:
-        options.json.write_text(json.dumps({name: [amount, unit, ratio] for name, amount, unit, ratio in rows}))
     if heavier:
         sys.stdout.write(f"heavier than their figures: {', '.join(heavier)}\n")
     return int(options.check and bool(heavier))

@@ -141,22 +141,22 @@ def answers_or_all(rng: np.random.Generator, coins: np.ndarray) -> np.ndarray:
 SLACK = int(stats.binom.isf(1e-4, AUDITS, 0.1))
 
 
-@pytest.mark.share(4)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("num_guesses", [40, 300])
-def test_coverage(method: str, num_guesses: int) -> None:
-    """Not more audits than 1 - confidence exceed the true epsilon: answers, Gaussian noise, and answers that are sometimes plain."""
-    assert exceeding(method, 1.0, 0.0, answers, num_guesses) <= SLACK
-    assert exceeding(method, hs.gdp_epsilon(1.0, 1e-3), 1e-3, noisy, num_guesses) <= SLACK
-    assert exceeding(method, 1.0, 0.15, answers_or_all, num_guesses) <= SLACK
-    assert exceeding(method, 1.0, 0.0, answers_or_all, num_guesses) > SLACK  # epsilon is infinite at delta = 0
+KNOWN = [  # epsilon at delta; "gdp" where its assumption is true
+    *((method, 1.0, 0.0, answers) for method in METHODS),
+    *((method, hs.gdp_epsilon(1.0, 1e-3), 1e-3, noisy) for method in METHODS),
+    *((method, 1.0, 0.15, answers_or_all) for method in METHODS),
+    ("gdp", hs.gdp_epsilon(1.0, 1e-5), 1e-5, noisy),
+]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(7)
 @pytest.mark.parametrize("num_guesses", [40, 300])
-def test_coverage_of_mu(num_guesses: int) -> None:
-    """The same for the Gaussian fit on Gaussian noise, where its assumption is true."""
-    assert exceeding("gdp", hs.gdp_epsilon(1.0, 1e-5), 1e-5, noisy, num_guesses) <= SLACK
+@pytest.mark.parametrize(("method", "epsilon", "delta", "make_scores"), KNOWN)
+def test_coverage(method: str, epsilon: float, delta: float, make_scores, num_guesses: int) -> None:
+    """Not more audits than 1 - confidence exceed the true epsilon, which without delta is infinite for answers that are sometimes plain."""
+    assert exceeding(method, epsilon, delta, make_scores, num_guesses) <= SLACK
+    if make_scores is answers_or_all:
+        assert exceeding(method, epsilon, 0.0, make_scores, num_guesses) > SLACK
 
 
 @pytest.mark.parametrize(

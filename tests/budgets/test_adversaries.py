@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from enumeration import hockey_stick, renyi
+from enumeration import either, hockey_stick, product, renyi
 
 BINS = np.array([-np.inf, -0.6, 0.3, 1.2, np.inf])
 DISCRETE = [
@@ -16,6 +16,7 @@ DISCRETE = [
     hs.PoissonSampled(hs.Discrete([0.8, 0.2], [0.2, 0.8]), 0.25),
     hs.Discrete([0.7, 0.3], [0.3, 0.7]),
 ]
+TELL_TALE = hs.Discrete([0.05, 0.95, 0.0], [0.0, 0.95, 0.05])
 ORDERS = np.concatenate([1 + np.geomspace(1e-6, 1.0, 60), np.geomspace(2.0, 400.0, 200)])
 
 
@@ -92,6 +93,22 @@ def concentrated_filter(rng):
     return budget, lambda: FAILING[rng.integers(4)], 5, said
 
 
+def planned_filter(rng):
+    """Return a filter of four planned steps in any order, of which some tell all, with the divergences of the plan in a row."""
+    steps = [(*DISCRETE, TELL_TALE)[k] for k in rng.integers(6, size=4)]
+    plan = hs.Accountant()
+    for step in steps:
+        plan.compose(step)
+    p, q = (product(*laws) for laws in zip(*map(laws_of, steps), strict=True))
+    whole = {eps: either(p, q, eps) * (1 + 1e-12) for eps in np.log([0.5, 1.0, 1.5, 2.0, 4.0, 9.0])}
+
+    def choose():
+        step = steps[rng.integers(4)]
+        return step, laws_of(step)
+
+    return hs.PlannedFilter(plan), choose, 4, whole
+
+
 def renyi_odometer(rng):
     """Return an odometer, whose run stops where it would pass an epsilon, with the same."""
     delta, epsilon = 0.05, 3.0 + rng.uniform(0.0, 2.5)
@@ -115,7 +132,7 @@ def concentrated_odometer(rng):
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize(
     "make",
-    [gaussian, renyi_filter, concentrated_filter, renyi_odometer, concentrated_odometer],
+    [gaussian, renyi_filter, concentrated_filter, planned_filter, renyi_odometer, concentrated_odometer],
     ids=lambda f: f.__name__,
 )
 def test_whatever_is_chosen_by_what_was_seen(make, seed):
@@ -127,5 +144,7 @@ def test_whatever_is_chosen_by_what_was_seen(make, seed):
     for one, other in ((p, q), (q, p)):
         for eps, delta in said.items():
             assert hockey_stick(one, other, eps) <= delta
+        if isinstance(spent, hs.PlannedFilter):
+            assert all(hockey_stick(one, other, eps) <= spent.delta(eps) * (1 + 1e-9) for eps in said if eps >= 0)
         if isinstance(spent, hs.RenyiFilter):
             assert renyi(one, other, [spent.order])[0] <= spent.budget * (1 + 1e-12)

@@ -40,12 +40,13 @@ def test_bets_are_fair_to_clients_who_differ(num_clients, rate):
 
 
 def first_refusal(mechanism, sizes, num_clients=1000):
-    """Return after how many sizes the test is lost, None if it is not."""
+    """Return after how many sizes the test is lost, None if it is not; a mechanism may depend on the round."""
     logged = BatchSizes()
     for number, size in enumerate(sizes, 1):
-        if logged.improbable(mechanism, num_clients, size):
+        step = mechanism(number) if callable(mechanism) else mechanism
+        if logged.improbable(step, num_clients, size):
             return number
-        logged = logged.after(mechanism, num_clients, size)
+        logged = logged.after(step, num_clients, size)
     return None
 
 
@@ -151,10 +152,5 @@ def test_nobody_is_drawn_at_rate_zero():
 
 def test_noise_that_changes_hides_nothing():
     """Batches of a fixed size are noticed too where the noise decays from round to round."""
-    sizes = BatchSizes()
-    for step in range(100):
-        mechanism = hs.PoissonSampled(hs.Gaussian(5.0 + 0.01 * step), 0.01)
-        if sizes.improbable(mechanism, 10_000, 100):
-            break
-        sizes = sizes.after(mechanism, 10_000, 100)
-    assert 5 < step < 30
+    found = first_refusal(lambda step: hs.PoissonSampled(hs.Gaussian(5.0 + 0.01 * step), 0.01), [100] * 100, 10_000)
+    assert 5 < found < 30

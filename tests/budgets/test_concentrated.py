@@ -1,6 +1,5 @@
 """Filters and odometers of zero-concentrated differential privacy: adversaries stay within the guarantee, failures included."""
 
-import json
 import math
 
 import mpmath as mp
@@ -54,7 +53,7 @@ def test_order_of_costs(failure):
 
 
 def test_bookkeeping():
-    """Each of the three budgets is one by itself; a state is the filter or the odometer."""
+    """Each of the three budgets is one by itself."""
     budget = hs.ZeroConcentratedFilter(0.5, xi=0.1, delta=1e-6)
     assert budget.remaining(hs.ZeroConcentratedDP(0.1)) == 5
     assert budget.remaining(hs.ZeroConcentratedDP(0.1, 0.05)) == 2
@@ -65,12 +64,10 @@ def test_bookkeeping():
     assert budget.remaining(hs.Gaussian(1e300)) == 2**53
     budget.spend(hs.ZeroConcentratedDP(0.125, 0.0625))
     assert budget.would_exceed(hs.ZeroConcentratedDP(0.125, 0.0625))
-    again = hs.ZeroConcentratedFilter.from_state_dict(json.loads(json.dumps(budget.state_dict())))
-    assert (again.rho, again.xi, again.delta) == (0.5, 0.1, 1e-6)
-    assert "rho 0.125 of 0.5, xi 0.0625 of 0.1, delta 0 of 1e-06 in 1 steps" in repr(again)
+    assert (budget.rho, budget.xi, budget.delta) == (0.5, 0.1, 1e-6)
+    assert "rho 0.125 of 0.5, xi 0.0625 of 0.1, delta 0 of 1e-06 in 1 steps" in repr(budget)
     odometer = hs.ZeroConcentratedOdometer(delta=1e-5, rho=0.2, failure=1e-6).spend(hs.ApproximateDP(0.1, 4e-7), 2)
-    loaded = hs.ZeroConcentratedOdometer.from_state_dict(json.loads(json.dumps(odometer.state_dict())))
-    assert (loaded.epsilon, loaded.rho, loaded.failure) == (odometer.epsilon, 0.2, 1e-6)
+    assert (odometer.rho, odometer.failure) == (0.2, 1e-6)
     assert odometer.would_exceed(hs.ApproximateDP(0.1, 4e-7), epsilon=1e300)
     assert odometer.spend(hs.ApproximateDP(0.1, 4e-7)).epsilon == math.inf
     assert hs.ZeroConcentratedOdometer(delta=0.1).epsilon == 0.0

@@ -1,8 +1,9 @@
-"""Files of client ledgers: made on request, whole or refused, and recognised before each charge."""
+"""Files of client ledgers: made on request, whole or refused, and recognised before each charge, in a storm too; and the page on budgets."""
 
 import functools
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import effort
 import hockeystick as hs
+import ledger_storm
 import processes
 import refused_calls
 from hockeystick.budgets import ledger_file
@@ -128,30 +130,6 @@ def test_a_file_may_be_read_through_another_working_directory(path, tmp_path, mo
         monkeypatch.chdir(tmp_path / "other")
         ledgers.charge(4, hs.Gaussian(20.0))
         assert len(ledgers.log("Bo")) == 2
-
-
-@pytest.mark.slow
-def test_every_bit_counts(path, tmp_path):
-    """Whichever bit of the rows is flipped, the file is refused in words or says what it said."""
-    expected, content, rng = answers(path), path.read_bytes(), np.random.default_rng(1)
-    used = [8 * at + bit for at, byte in enumerate(content) if byte for bit in range(8)]
-    places = [
-        *rng.choice(used, effort.at_night(4000, by_day=400), replace=False).tolist(),
-        *range(effort.at_night(800, by_day=80)),
-    ]
-    copy, refused = tmp_path / "copy.sqlite", 0
-    for place in places:
-        damaged = bytearray(content)
-        damaged[place // 8] ^= 1 << place % 8
-        copy.write_bytes(damaged)
-        try:
-            found = answers(copy)
-        except (ValueError, RuntimeError) as error:
-            assert str(copy) in str(error)  # noqa: PT017, only if it raises
-            refused += 1
-        else:
-            assert found == expected
-    assert refused > len(places) / 3
 
 
 def test_truncated_file(path):
@@ -393,3 +371,36 @@ hs.ClientLedgers(**OPENED | {"epsilon": None, "delta": None, "budget": hs.Gaussi
 def test_refused_openings(call, reason, path):
     """An opener that says something else than the file, or nothing that makes sense, is refused."""
     refused_calls.check(call, reason, {"hs": hs, "OPENED": {"path": path, **BUDGET}})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_storm():
+    """Threads, processes, kills, forks and flipped bits lose no charge, exceed no budget and change no answer."""
+    counts = ledger_storm.storm(effort.at_night(80, by_day=12), effort.SEED)
+    assert {what: counts[what] for what in ledger_storm.FAILURES} == dict.fromkeys(ledger_storm.FAILURES, 0)
+    for what in ("promised", "enrolled", "killed", "damaged and refused", "fork refused"):
+        assert counts[what] > 0
+
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "accounting" / "budgets.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL))
+def test_python_blocks_run(block, capsys):
+    """Every Python block runs, and what it prints stays within its budget."""
+    exec(compile(block, "budgets.md", "exec"), {})  # noqa: S102, the text is ours
+    printed = capsys.readouterr().out
+    budget = float(re.findall(r"epsilon=([\d.]+)", block)[-1])
+    spent = float(re.findall(r"epsilon ([\d.]+)", printed)[-1])
+    assert 0.95 * budget < spent <= budget
+
+
+@pytest.mark.slow
+def test_measurements_run():
+    """The script of the measurements runs, with fewer clients."""
+    script = ROOT / "docs" / "tables" / "clients.py"
+    done = processes.run([sys.executable, script, "--num-clients", "2000"])
+    assert re.search(r"opening after 150 rounds: [\d.]+ s", done.stdout)

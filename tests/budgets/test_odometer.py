@@ -132,7 +132,7 @@ def test_it_rises_and_is_above_the_accountant():
 
 
 def test_limits():
-    """Nothing costs nothing; what has no bound costs everything; a state is the odometer."""
+    """Nothing costs nothing; what has no bound costs everything."""
     silent = hs.PoissonSampled(hs.Gaussian(1.0), 0.0)
     odometer = hs.RenyiOdometer(delta=0.1, orders=[2, 3], adjacency="replace").spend(silent, 7)
     assert (odometer.epsilon, len(odometer), odometer.delta, odometer.orders) == (0.0, 7, 0.1, (2.0, 3.0))
@@ -140,7 +140,4 @@ def test_limits():
     assert not odometer.would_exceed(hs.ApproximateDP(0.1, 1e-9), epsilon=math.inf)
     assert len(odometer) == 7
     odometer.spend(hs.Gaussian(4.0), 3)
-    again = hs.RenyiOdometer.from_state_dict(json.loads(json.dumps(odometer.state_dict())))
-    assert again.state_dict() == odometer.state_dict()
-    assert again.epsilon == odometer.epsilon
-    assert f"epsilon {hs.format_upper(odometer.epsilon)} at delta 0.1 in 10 steps" in repr(again)
+    assert f"epsilon {hs.format_upper(odometer.epsilon)} at delta 0.1 in 10 steps" in repr(odometer)

@@ -21,15 +21,12 @@ hs.GaussianFilter(1.0).remaining(hs.Laplace(9.0)) -> Gaussian noise
 hs.RenyiFilter(1, order=2).spend(ESTIMATED) -> no bound
 hs.RenyiFilter(1.0, order=2).spend(hs.RandomizedResponse(0.5, 2)) -> not supported
 hs.GaussianFilter(1.0).spend(1.0) -> TypeError: mechanism must be
-hs.GaussianFilter(1.0).would_exceed(hs.Gaussian(1.0), -1) -> count must be
 hs.GaussianFilter(1.0).spend(hs.Gaussian(9.0), True) -> TypeError: count must be
 hs.GaussianFilter() -> either mu or
 hs.GaussianFilter(1.0, epsilon=1.0, delta=0.1) -> either mu or
 hs.GaussianFilter(epsilon=1.0) -> either mu or
 hs.GaussianFilter(0.0) -> mu must lie
 hs.GaussianFilter(math.nan) -> mu must lie
-hs.GaussianFilter(epsilon=1.0, delta=0.0) -> delta must lie in \(0, 1\)
-hs.GaussianFilter(epsilon=0.0, delta=0.1) -> epsilon must be positive
 hs.GaussianFilter(1.0, adjacency="add") -> adjacency must be
 hs.RenyiFilter(1.0, order=1) -> order must be larger
 hs.RenyiFilter(order=2) -> either budget or
@@ -44,23 +41,17 @@ hs.ZeroConcentratedFilter(1.0).spend(SAMPLED) -> zero-concentrated
 hs.ZeroConcentratedOdometer(delta=0.1).spend(SAMPLED) -> zero-concentrated
 hs.ZeroConcentratedFilter(1.0).spend(hs.ApproximateDP(0, 1)) -> zero-concentrated
 hs.ZeroConcentratedFilter(0.0) -> rho must lie
-hs.ZeroConcentratedFilter(math.nan) -> rho must lie
 hs.ZeroConcentratedFilter(1.0, xi=-1.0) -> xi must be non-negative
-hs.ZeroConcentratedFilter(1.0, delta=1.0) -> delta must lie
 hs.ZeroConcentratedFilter.of_epsilon(1.0, 1e-5, failure=1e-5) -> failure must lie
 hs.ZeroConcentratedFilter.of_epsilon(1.0, 1e-5, xi=2.0) -> epsilon must leave a rho
 hs.ZeroConcentratedOdometer(delta=0.1, rho=0.0) -> rho must be positive
 hs.ZeroConcentratedOdometer(delta=0.1, failure=0.1) -> failure must lie
-hs.RenyiOdometer(delta=0.0) -> delta must lie in \(0, 1\)
-hs.RenyiOdometer(delta=1) -> delta must lie in \(0, 1\)
-hs.RenyiOdometer(delta="1e-5") -> TypeError: delta must be
 hs.RenyiOdometer(delta=0.1, orders=[]) -> one or more
 hs.RenyiOdometer(delta=0.1, orders=[2, 2.0]) -> each once
 hs.RenyiOdometer(delta=0.1, orders=[1]) -> orders must be larger
 hs.RenyiOdometer(delta=0.1, adjacency="add") -> adjacency must be
 hs.RenyiOdometer(delta=0.1).spend(hs.RandomizedResponse(0.5, 2)) -> not supported
 hs.RenyiOdometer(delta=0.1).spend(1.0) -> TypeError: mechanism must be
-hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), -1) -> count must be
 hs.RenyiOdometer(delta=0.1).spend(hs.Gaussian(1.0), 2**53).spend(hs.Gaussian(1.0)) -> count must be
 hs.RenyiOdometer(delta=0.1).would_exceed(hs.Gaussian(1.0), epsilon=math.nan) -> epsilon must be
 hs.RenyiOdometer.from_state_dict(hs.GaussianFilter(1.0).state_dict()) -> hockeystick.RenyiOdometer
@@ -70,7 +61,6 @@ hs.PlannedFilter(hs.Laplace(20.0)) -> TypeError: plan must be an Accountant
 hs.PlannedFilter(hs.Accountant().compose(ESTIMATED)) -> only estimated
 hs.IndividualFilter(1.0, 3) -> TypeError: budget must be
 hs.IndividualFilter(hs.GaussianFilter(1.0).spend(hs.Gaussian(9)), 3) -> nothing spent
-hs.IndividualFilter(GAUSSIAN, 0) -> num_records must be
 hs.IndividualFilter(GAUSSIAN, 3).admit([1, 2], 1.0) -> norms must be one for each record \(3\), not 2
 hs.IndividualFilter(GAUSSIAN, 2).admit([1, -2], 1.0) -> norms\[1\] must be non-negative
 hs.IndividualFilter(GAUSSIAN, 1).admit([math.nan], 1.0) -> norms\[0\] must be

@@ -1,16 +1,13 @@
 """Ledgers in forked children, in copies and in threads: a budget is spent once."""
 
-import contextlib
 import copy
 import os
 import pickle
-import threading
 
 import pytest
 
 import hockeystick as hs
 import processes
-from racing import race
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-6}
 STEP = hs.Gaussian(20.0)
@@ -83,31 +80,6 @@ def test_closed():
     for call in (lambda: ledgers.remaining(STEP, "a"), lambda: ledgers.last_round, lambda: ledgers.enrol(["b"])):
         with pytest.raises(RuntimeError, match="is closed"):
             call()
-
-
-def test_threads_share_ledgers(tmp_path):
-    """Charges of many threads are all there, none is lost or made twice, and together they fit the budget."""
-    path, accepted = tmp_path / "budget.sqlite", []
-
-    def charge():
-        own = threading.current_thread().name
-        ledgers.enrol([own])
-        with contextlib.suppress(hs.BudgetExceededError):
-            ledgers.charge(1, STEP, clients=["shared", own])
-            accepted.append(own)
-        assert ledgers.remaining(STEP, own) >= 0
-        assert len(ledgers.log(own)) == accepted.count(own)
-
-    with hs.ClientLedgers(path, create=True, **BUDGET) as ledgers:
-        ledgers.enrol(["shared"])
-        capacity = ledgers.remaining(STEP, "shared")
-        calls = race(charge, 12)
-    assert len(accepted) == min(capacity, calls)
-    with hs.ClientLedgers(path, **BUDGET) as ledgers:
-        assert len(ledgers) == 9
-        assert len(ledgers.log("shared")) == len(accepted)
-        assert sum(len(ledgers.log(own)) for own in set(accepted)) == len(accepted)
-        assert ledgers.account("shared").epsilon(1e-6) <= 4.0
 
 
 def test_what_interrupts_a_charge_is_refused(monkeypatch):

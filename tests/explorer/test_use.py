@@ -1,4 +1,4 @@
-"""The explorer for those who use a keyboard, a screen reader, a phone, or a link; and how soon it answers."""
+"""The explorer for those who use a keyboard, a screen reader, a phone, paper, forced colours, or a link; and how soon it answers."""
 
 import statistics
 from pathlib import Path
@@ -133,15 +133,6 @@ def test_the_newest_request_wins(page: Any) -> None:
     assert page.locator(".hs-number").text_content() == last
 
 
-def test_links_to_headings_change_nothing(page: Any) -> None:
-    """A click on a heading of the page leaves the settings as they are."""
-    page.get_by_label("Steps", exact=True).fill("123")
-    explorer_page.wait(page, "done")
-    page.evaluate("location.hash = '#what-the-numbers-mean'")
-    page.get_by_label("Steps", exact=True).press("End")
-    assert page.get_by_label("Steps", exact=True).input_value() == "123"
-
-
 def test_a_part_without_an_answer_says_so(page: Any) -> None:
     """Gaussian noise at delta 0 has no finite epsilon, a budget of 0 no noise; the page says both, and does not keep older numbers."""
     explorer_page.choose(page, {"mechanism": "gaussian", "delta": 0, "budget": 0}, "done")
@@ -157,22 +148,6 @@ TYPE = """([id, ...texts]) => {
         field.dispatchEvent(new Event('input', {bubbles: true}));
     }
 }"""
-SHOWN = """() => {
-    globalThis.shown = [];
-    const number = document.querySelector('.hs-number');
-    new MutationObserver(() => shown.push(number.textContent)).observe(number, {childList: true, characterData: true, subtree: true});
-}"""
-
-
-def test_a_number_is_shown_with_its_own_delta(page: Any) -> None:
-    """While a newer delta waits for its answer, the older epsilon is not shown beside it: it would be too small."""
-    page.evaluate(SHOWN)
-    page.evaluate(TYPE, ["delta", "0.1", "1e-12"])
-    explorer_page.wait(page, "done")
-    numbers = set(page.evaluate("shown"))
-    least = {float(text.split()[2]) for text in numbers if text.endswith("= 1e-12")}
-    assert len(least) == 1, numbers
-    assert least.pop() > 3
 
 
 WATCHED = """() => {
@@ -297,3 +272,51 @@ def test_the_search_for_noise_says_how_far_it_went(page: Any) -> None:
     explorer_page.choose(page, {"mechanism": "gaussian", "noise_multiplier": 1e-4, "steps": 10**6, "budget": 1}, "done")
     text = page.locator(".hs-noise").text_content()
     assert text == "Which noise for ε = 1? Not even 104.85, a million times yours, is enough."
+
+
+THEME = ":root { --color-foreground-primary: #000; --color-background-primary: #fff; --color-brand-primary: #00f; }"
+
+
+def test_the_statement_is_printed_whole(page: Any) -> None:
+    """On paper nothing scrolls, so nothing may be cut off."""
+    page.emulate_media(media="print")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.hs-code pre')].every(pre => pre.scrollHeight <= pre.clientHeight)"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) -> None:
+    """Cells, marks and curves have the system's colours, whatever a theme's are: no black on black."""
+    page = explorer_page.opened(chromium, folder, forced_colors="active", color_scheme=scheme)
+    page.add_style_tag(content=THEME)
+    found, forced = page.evaluate(
+        """() => {
+            const of = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
+            const system = (name) => {
+                const element = document.body.appendChild(document.createElement('p'));
+                element.style.cssText = `forced-color-adjust: none; color: ${name}`;
+                return getComputedStyle(element).color;
+            };
+            return [
+                [of('.hs-cell', 'fill'), of('.hs-mark', 'stroke'), of('.hs-mark', 'fill'), of('.hs-halo', 'stroke'), of('.hs-main', 'stroke')],
+                ['CanvasText', 'CanvasText', 'Canvas', 'Canvas', 'LinkText'].map(system),
+            ];
+        }"""
+    )
+    assert found == forced
+
+
+def test_words_for_those_who_do_not_see(page: Any) -> None:
+    """Buttons of one name are told apart; the map of the last iterate says that more records lower epsilon, as they do."""
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    buttons = [node for node in tree if not node["ignored"] and node["role"]["value"] == "button"]
+    said = [(node["name"]["value"], node.get("description", {}).get("value")) for node in buttons]
+    assert len(said) == len(set(said)) == 4, said
+    explorer_page.choose(page, {"mechanism": "last_iterate"}, "done")
+    text = page.locator("figure svg").nth(3).get_attribute("aria-label")
+    assert text.startswith("Map of ε over records, one a step, and noise: ")
+    assert text.endswith("; more noise and more records after the one in question lower ε.")
+    few, many = (page.locator(".hs-cell title", has_text=f" at {n} records").last.text_content() for n in (40, 316))
+    least = [float(title.split()[3].replace("∞", "inf")) for title in (few, many)]
+    assert least[1] < least[0]

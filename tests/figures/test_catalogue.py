@@ -77,7 +77,7 @@ def test_command_from_elsewhere(tmp_path: Path) -> None:
     assert b"<svg" in (tmp_path / "first" / "004-3.svg").read_bytes()
 
 
-ELSEWHERE = {  # whose tests have their tables: those of test_data, test_experiments and test_hidden_states
+ELSEWHERE = {  # whose tests have their tables: those of test_data and test_experiments
     *("000/2", "002/every-round-regions"),
     *(f"003/{number}" for number in range(4, 10)),
     *("004/2", "004/2-network", "004/table-7", "004/table-7-network", "004/table-6"),

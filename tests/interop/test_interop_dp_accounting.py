@@ -2,7 +2,6 @@
 
 import copy
 import math
-import pickle
 from collections import Counter
 
 import attr
@@ -136,22 +135,6 @@ def test_count_is_repetition(event, relation):
     assert at_once.get_epsilon(1e-6) > once.get_epsilon(1e-6)
 
 
-def test_randomized_response_is_counted():
-    """Hundred responses leak a hundred times a response: log 3 each at delta = 0, whatever upstream's PLD accountant says."""
-    accountant = adapter.HockeyStickAccountant(REPLACE).compose(dp.RandomizedResponseDpEvent(0.5, 2), 100)
-    assert accountant.get_epsilon(0.0) == pytest.approx(100 * math.log(3.0), rel=1e-12)
-    assert accountant.get_epsilon(1e-6) > 90
-
-
-def test_hundred_laplace_releases_are_tighter_than_their_sum():
-    """At delta = 1e-10 they are far below 100, between the delta of their own distribution a little below and above our epsilon."""
-    found = adapter.HockeyStickAccountant().compose(dp.LaplaceDpEvent(1.0), 100).get_epsilon(1e-10)
-    theirs = plds.from_laplace_mechanism(1.0, value_discretization_interval=1e-2).self_compose(100)
-    assert theirs.get_delta_for_epsilon(found) <= 1.3e-10
-    assert theirs.get_delta_for_epsilon(found - 0.1) >= 1e-10
-    assert found < 82.0
-
-
 def test_replacement_doubles_the_shift():
     """A Gaussian of noise 1 is theta(eps, 2) under replacement, theta(eps, 1) if the other record is special."""
     for relation, shift in [(ADD, 1.0), (REPLACE, 2.0), (SPECIAL, 1.0)]:
@@ -234,13 +217,11 @@ def test_events_are_known_by_name_and_fields():
 @pytest.mark.parametrize(
     ("event", "relation", "reason"),
     [
-        (dp.GaussianDpEvent(-1.0), ADD, "noise_multiplier must be positive"),
         (dp.GaussianDpEvent(math.nan), ADD, "noise_multiplier must be positive"),
         (dp.GaussianDpEvent("1"), ADD, "noise_multiplier must be a real number"),
         (dp.PoissonSampledDpEvent(1.5, GAUSSIAN), ADD, r"sampling_rate must lie in \[0, 1\]"),
         (dp.PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(0.5, 0.0)), REPLACE, "is not supported under adjacency"),
         (dp.PoissonSampledDpEvent(0.1, dp.RandomizedResponseDpEvent(0.5, 2)), SPECIAL, "only in a sum"),
-        (dp.PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(0.5, 0.0)), SPECIAL, "only in a sum"),
         (dp.SampledWithoutReplacementDpEvent(10, 10, GAUSSIAN), ADD, "does not exist where one is missing"),
         (dp.SampledWithoutReplacementDpEvent(10, 5, GAUSSIAN), SPECIAL, "takes a place in it"),
         (dp.SampledWithoutReplacementDpEvent(10, 11, GAUSSIAN), REPLACE, "batch_size must be at most num_records"),
@@ -248,7 +229,6 @@ def test_events_are_known_by_name_and_fields():
         (dp.SingleEpochTreeAggregationDpEvent(2.0, [4]), ADD, "would move the others"),
         (dp.SingleEpochTreeAggregationDpEvent(2.0, [-4]), SPECIAL, "steps must be an integer"),
         (dp.RandomizedResponseDpEvent(0.5, 2), ADD, "replaced, not added or removed"),
-        (dp.SelfComposedDpEvent(GAUSSIAN, -1), ADD, r"count must be an integer in \[0"),
         (dp.SelfComposedDpEvent(GAUSSIAN, 1.5), ADD, "count must be an integer"),
     ],
 )
@@ -323,18 +303,6 @@ def test_calibration():
     sigma = dp.calibrate_dp_mechanism(adapter.HockeyStickAccountant, event, 2.0, 1e-6)
     assert adapter.HockeyStickAccountant().compose(event(sigma)).get_epsilon(1e-6) <= 2.0
     assert sigma == pytest.approx(float(hs.dpsgd_noise_multiplier(0.01, 1000, 2.0, 1e-6)), rel=1e-4)
-
-
-def test_copies():
-    """A pickled or copied accountant gives the same answers and is small: it is the ledger."""
-    accountant = adapter.HockeyStickAccountant().compose(dp.PoissonSampledDpEvent(0.1, GAUSSIAN), 1000)
-    expected = accountant.get_epsilon(1e-6)
-    state = pickle.dumps(accountant)
-    assert len(state) < 1500
-    for other in (copy.deepcopy(accountant), pickle.loads(state)):
-        assert other.get_epsilon(1e-6) == expected
-        assert other.compose(GAUSSIAN).get_epsilon(1e-6) > expected
-    assert accountant.get_epsilon(1e-6) == expected
 
 
 def test_constructor():

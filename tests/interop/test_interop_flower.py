@@ -12,6 +12,7 @@ import pytest
 import hockeystick as hs
 import processes
 from hockeystick.interop.flower import Accountant, GaussianPrivacyEvent, PrivacyConfig
+from racing import race
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "flower_budget.py"
 POISSON = PrivacyConfig(1e-5, 1000, "add-or-remove-one", "poisson", max_epsilon=2.0)
@@ -51,6 +52,22 @@ def test_budget():
     assert not accountant.would_exceed(ROUND, max_epsilon=3.0)
     with pytest.raises(ValueError, match="max_epsilon must be given"):
         Accountant(PrivacyConfig(1e-5, 1000, "add-or-remove-one", "poisson")).would_exceed(ROUND)
+
+
+def test_what_is_spent_is_of_one_moment():
+    """Epsilon and the number of releases belong together, though rounds are added meanwhile."""
+    accountant, seen = Accountant(POISSON), {}
+
+    def look():
+        spent = accountant.get_privacy_spent()
+        seen[spent.num_releases] = spent.epsilon
+
+    race(lambda: accountant.compose(ROUND), 50, meanwhile=look)
+    for rounds, epsilon in seen.items():
+        alone = Accountant(POISSON)
+        if rounds:
+            alone.compose(ROUND, rounds)
+        assert alone.get_epsilon(1e-5) == epsilon
 
 
 def test_enumerations_and_foreign_classes():

@@ -21,12 +21,8 @@ def spent(mechanism, count=1):
 @pytest.mark.share(3)
 @pytest.mark.parametrize("mu", [0.01, 1.0, 6.0])
 def test_gaussian_noise_has_its_own_curve(mu):
-    """The best test of Gaussian noise has rate Phi(mu + q(fpr)); ours is above it, by little, and mu is found again."""
-    accountant = spent(hs.Gaussian(1.0 / mu))
-    exact, found = norm.cdf(mu + norm.ppf(RATES)), risk.true_positive_rate(accountant, RATES)
-    assert (found >= exact * (1 - 1e-14)).all()
-    assert found == pytest.approx(exact, rel=1e-3)
-    assert mu <= largest_mu(accountant, 1e-12, 0.5) <= mu * 1.01
+    """The best test of Gaussian noise has rate Phi(mu + q(fpr)), which tests/risk holds ours to; mu is found again."""
+    assert mu <= largest_mu(spent(hs.Gaussian(1.0 / mu)), 1e-12, 0.5) <= mu * 1.01
 
 
 @pytest.mark.share(3)
@@ -77,10 +73,9 @@ def test_samples_have_no_better_test_in_either_direction(rate):
 
 
 def test_ends():
-    """Where nothing leaks a test guesses; infinite losses show at every rate; rates may have any shape."""
-    nothing, some = hs.Accountant(), spent(hs.ApproximateDP(1.0, 0.01))
-    assert risk.true_positive_rate(nothing, RATES) == pytest.approx(RATES, rel=1e-12)
-    assert largest_mu(nothing, 1e-12, 0.5) == 0.0
+    """Infinite losses show at every rate; rates may have any shape."""
+    some = spent(hs.ApproximateDP(1.0, 0.01))
+    assert largest_mu(hs.Accountant(), 1e-12, 0.5) == 0.0
     assert largest_mu(some, 1e-12, 0.5) == math.inf
     assert math.isfinite(largest_mu(some, 0.1, 0.5))
     assert 0.01 <= risk.true_positive_rate(some, np.zeros((1, 1)))[0, 0] <= 0.01 * (1 + 1e-12)

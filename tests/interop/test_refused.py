@@ -36,12 +36,9 @@ riskcal.get_beta_for_dpsgd(-1.0, 0.01, 10, 0.5) -> noise_multiplier must be posi
 riskcal.get_advantage_for_dpsgd(math.inf, 0.01, 10) -> noise_multiplier must be positive
 pfl.PrivacyAccountant(**PFL | {"noise_parameter": None}) -> at most one of
 pfl.PrivacyAccountant(**PFL | {"epsilon": 0.1, "delta": 1e-5}) -> noise_parameter must be large enough for epsilon=0.1
-pfl.PrivacyAccountant(**PFL | {"num_compositions": 0, "delta": 1e-5}) -> num_compositions must be an integer
-pfl.PrivacyAccountant(**PFL | {"sampling_probability": 2.0, "delta": 1e-5}) -> sampling_probability must lie in
 pfl.PrivacyAccountant(**PFL | {"mechanism": "skellam", "delta": 1e-5}) -> mechanism must be one of
 pfl.PrivacyAccountant(**PFL | {"noise_scale": 0.0, "delta": 1e-5}) -> noise_scale must lie in
 pfl.PrivacyAccountant(**PFL | {"noise_parameter": -1.0, "delta": 1e-5}) -> noise_multiplier must be positive
-pfl.PrivacyAccountant(**PFL | {"delta": 1.5}) -> delta must lie in
 flower.Accountant(flower.PrivacyConfig(1.0, 1000, "add-or-remove-one", "poisson")) -> target_delta must lie in
 flower.Accountant(flower.PrivacyConfig(1e-5, 0, "add-or-remove-one", "poisson")) -> population_size must be an integer
 flower.Accountant(flower.PrivacyConfig(1e-5, 1000, "replace", "poisson")) -> neighboring_relation must be one of

@@ -1,23 +1,32 @@
-"""Arguments: what a docstring says of a number is what is checked, in every room."""
+"""Arguments: what a docstring says of a number is what is checked, in every room; and docstrings have their sections."""
 
 import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
 import refused_calls
 from hockeystick._checks import Checks
 from hockeystick._checks.arguments import SINGLE, table
+from hockeystick.interop import pfl
 from hockeystick.sweep.functions import REGISTERED, TRAININGS, lookup
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    ("room", "function", "argument"), [one for room in refused_calls.ROOMS for one in refused_calls.arguments(room)]
-)
+def is_class(call):
+    """Say whether a call makes an object of ours."""
+    return inspect.isclass(call) and not issubclass(call, Exception)
+
+
+CHECKED = [one for room in refused_calls.ROOMS for one in refused_calls.arguments(room)]
+CHECKED += [one for room in (hs.budgets, pfl) for one in refused_calls.arguments(room, is_class)]
+
+
+@pytest.mark.parametrize(("room", "function", "argument"), CHECKED)
 def test_every_number_is_checked(room, function, argument):
     """Text, NaN, and what is outside of the domain that the docstring states: refused with the argument's name."""
     refused_calls.check_argument(room, function, argument)
@@ -120,3 +129,32 @@ def test_a_word_has_one_meaning():
     assert len(words) == len(set(words))
     taken = {word for _, signature in public() for word in signature.parameters}
     assert words_of_stability() <= taken
+
+
+# Each name in __all__ can be had, or this fails.
+PUBLIC = sorted(
+    {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in refused_calls.public_modules()
+        for name in module.__all__
+        if isinstance(getattr(module, name), np.ufunc) or inspect.isfunction(getattr(module, name))
+    }.items()
+)
+
+
+def missing(function):
+    """Return the sections that a docstring lacks, its examples among them, and the parameters that it does not document."""
+    text = function.__doc__
+    if isinstance(function, np.ufunc):
+        return [section for section in ("Parameters\n", "Returns\n", ">>> ") if section not in text]
+    parameters = inspect.signature(function).parameters
+    sections = ("Returns\n", "Raises\n", ">>> ") if parameters else ("Returns\n", ">>> ")
+    lacking = [section for section in sections if section not in text]
+    if "which are those" in " ".join(text.split()):  # refers to the function that it wraps
+        return lacking
+    return lacking + [p for p in parameters if not re.search(rf"^\s*(\w+, )*{p}(, \w+)* :", text, re.MULTILINE)]
+
+
+def test_sections_are_there():
+    """Every docstring has its sections, and those with parameters document each of them."""
+    assert {name: lacking for name, function in PUBLIC if (lacking := missing(function))} == {}

@@ -1,4 +1,4 @@
-"""Checks of the code base itself: style, stub, version, generated files, and headers that compile."""
+"""Checks of the code base itself: style, stub, version, generated files, headers that compile, and a source distribution that has all."""
 
 import importlib.util
 import os
@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -139,38 +140,21 @@ def test_extras_are_asked_for_by_name(module):
     assert f'pip install ".[{extra}]" in a clone' in result.stderr
 
 
-def check_syntax(source):
-    """Compile a file with every warning an error, and throw the result away."""
+@pytest.mark.slow
+@pytest.mark.share(16, by_day=16)
+@needs_compiler
+@pytest.mark.parametrize("headers", [HEADERS[::-1], *([header] for header in HEADERS)], ids=["together", *HEADER_IDS])
+def test_headers_compile(headers, tmp_path):
+    """Each header of the core by itself, and those of all rooms in one unit, the last by the alphabet first, without a warning."""
+    source = tmp_path / "unit.cpp"
+    source.write_text(
+        "".join(f"#include <{header.relative_to(CORE.parent).as_posix()}>\n" for header in headers), encoding="utf-8"
+    )
     pythran = importlib.util.find_spec("pythran")
     assert pythran, "pythran, whose pocketfft the build uses, is not installed; pip install '.[test]'"
     pocketfft = Path(pythran.origin).parent / "pythonic" / "numpy" / "fft"
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-Icpp/include", "-isystem", pocketfft]
     run(COMPILER, *flags, source)
-
-
-def including(headers):
-    """Return a source file that includes some headers of the core."""
-    return "".join(f"#include <{header.relative_to(CORE.parent).as_posix()}>\n" for header in headers)
-
-
-@pytest.mark.slow
-@needs_compiler
-def test_headers_compile_together(tmp_path):
-    """The headers of all rooms compile in one unit, the last by the alphabet first, without a warning."""
-    source = tmp_path / "all.cpp"
-    source.write_text(including(reversed(HEADERS)), encoding="utf-8")
-    check_syntax(source)
-
-
-@pytest.mark.slow
-@pytest.mark.share(16, by_day=16)
-@needs_compiler
-@pytest.mark.parametrize("header", HEADERS, ids=HEADER_IDS)
-def test_each_header_stands_alone(header, tmp_path):
-    """Every header compiles by itself, without a warning."""
-    source = tmp_path / "header.cpp"
-    source.write_text(including([header]), encoding="utf-8")
-    check_syntax(source)
 
 
 @pytest.mark.slow
@@ -199,3 +183,71 @@ def test_kernels_leak_no_weak_symbols(unit, tmp_path):
     weak = [line for line in symbols if re.search(r" [WVu] ", line)]
     assert weak
     assert all(re.search(r"hockeystick::\w+::v3::", line) for line in weak), weak
+
+
+BUILD = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
+
+
+# What a source distribution has at its top. What is new there is written down here, or ignored by git, or does not belong there.
+SHIPPED = {
+    ".ci",
+    ".clang-format",
+    ".github",
+    ".gitignore",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "bench",
+    "checker",
+    "cpp",
+    "docs",
+    "examples",
+    "packaging",
+    "pyproject.toml",
+    "python",
+    "tests",
+}
+
+
+def listed(*which: str) -> set[str]:
+    """Return files of the checkout by git; skip the test where there is none."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    return set(processes.run(["git", "ls-files", *which], cwd=ROOT).stdout.splitlines())
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    """The repository has what the list says: no output of a run, of a page or of an editor is among it."""
+    assert {name.partition("/")[0] for name in listed("--cached")} == SHIPPED
+
+
+@pytest.mark.slow
+def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
+    """It has all that git has, so that its tests, pages and examples run; the metadata; and nothing that the list has not."""
+    pytest.importorskip("scikit_build_core")
+    files = listed("--cached", "--others", "--exclude-standard")
+    name = processes.run([sys.executable, "-c", BUILD, tmp_path], cwd=ROOT).stdout.split()[-1]
+    with tarfile.open(tmp_path / name) as archive:
+        packed = {member.name.split("/", 1)[1] for member in archive.getmembers() if member.isfile()}
+    assert packed - files == {"PKG-INFO"}
+    assert files <= packed
+    assert {name.partition("/")[0] for name in packed} == SHIPPED | {"PKG-INFO"}
+
+
+def test_the_conda_recipe_asks_for_the_same() -> None:
+    """Its version and its requirements are those of the package."""
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
+    header = (ROOT / "cpp" / "include" / "hockeystick" / "version.hpp").read_text(encoding="utf-8")
+    assert f'HOCKEYSTICK_VERSION "{recipe["context"]["version"]}"' in header
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    needed = re.search(r"^dependencies = \[(.*)\]$", project, re.MULTILINE)
+    built_with = re.search(r"^requires = \[(.*)\]", project, re.MULTILINE)
+    assert needed
+    assert built_with
+    words = {word.replace(" ", "") for word in [*recipe["requirements"]["run"], *recipe["requirements"]["host"]]}
+    assert set(re.findall(r'"([^"]+)"', f"{needed[1]},{built_with[1]}")) <= words

@@ -239,21 +239,3 @@ def test_the_smallest_rates_give_no_warning_of_numpy(sampling_rate):
         warnings.simplefilter("ignore", hs.ImplausibleSettingWarning)
         assert hs.dpsgd_epsilon(1.0, sampling_rate, 10, 1e-5) == 0.0
         assert hs.dpsgd_delta(1.0, sampling_rate, 10, 1.0) >= 0.0
-
-
-@pytest.mark.parametrize("clients", ["hospital", b"hospital", bytearray(b"hospital")], ids=str)
-def test_one_text_is_not_several_ids(clients):
-    """The letters of one client's name are not enrolled, charged or asked for."""
-    with hs.ClientLedgers(":memory:", epsilon=1.0, delta=1e-6) as ledgers:
-        ledgers.enrol(["h", "o"])
-        for call in (
-            ledgers.enrol,
-            lambda text: ledgers.charge(1, hs.Gaussian(30.0), clients=text),
-            lambda text: ledgers.charge(1, hs.Gaussian(30.0), participants=text),
-            lambda text: ledgers.would_exceed(hs.Gaussian(30.0), clients=text),
-        ):
-            with pytest.raises(
-                TypeError, match=r"(clients|participants) must be several ids, such as a list, not one text"
-            ):
-                call(clients)
-        assert len(ledgers) == 2

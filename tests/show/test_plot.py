@@ -1,10 +1,11 @@
-"""Pictures: what they show of a table, and that there is something on them."""
+"""Pictures of tables, trainings, accountants and analyses: what they show, rounded outward, and that there is something on them."""
 
 import itertools
 import math
 import re
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import drawn_plans
 import hockeystick as hs
 import refused_calls
-from hockeystick import plot, simulate
+from hockeystick import plot, simulate, utility
 from hockeystick.plot import heat_map, line_plot, plot_sweep
 from hockeystick.sweep import run
 from hockeystick.sweep.plan import parse
@@ -164,13 +165,9 @@ def test_unfinished_and_bad_cells(tmp_path: Path) -> None:
 
 
 def test_no_sweep(tmp_path: Path) -> None:
-    """A directory without a manifest is refused, and so is a broken part."""
+    """A directory without a manifest is refused; sweep/test_parquet_part has a broken part."""
     with pytest.raises(ValueError, match=r"out must be the directory of a sweep, not "):
         plot_sweep(tmp_path)
-    run(THETA, tmp_path / "out")
-    (tmp_path / "out/cells/part-000000.parquet").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"out must hold whole parts, not .*part-000000.parquet"):
-        plot_sweep(tmp_path / "out")
 
 
 def test_axes_of_arrays() -> None:
@@ -181,12 +178,60 @@ def test_axes_of_arrays() -> None:
     assert line_plot([1.0, 2.0], {"one": [1.0, 2.0]}, x_label="x").axes[0].get_ylabel() == "one"
 
 
+ROUNDS = np.array([1, 10, 100])
+ONE, EMPTY = [1.0, 2.0, 3.0], [np.nan] * 3
+MANY = {f"line{k}": [k + 1.0, k + 2.0, k + 3.0] for k in range(10)}
+
+
+def analyses(**curves: list[float]) -> utility.Analyses:
+    """Return analyses with these values; those whose name begins with "printed" are printed."""
+    return utility.Analyses(
+        SimpleNamespace(delta=1e-6),  # all that a picture tells of the training
+        ROUNDS,
+        tuple(
+            utility.Analysis(name, "", "record", "", "", name.startswith("printed"), np.array(values), "a reason")
+            for name, values in curves.items()
+        ),
+    )
+
+
+def test_lines_and_their_dashes() -> None:
+    """Each analysis has its line and its name; a printed one is dashed, others are not."""
+    figure = plot.analyses(analyses(one=[1.0, 2.0, 3.0], printed=[2.0, 3.0, np.nan]))
+    lines = figure.axes[0].lines
+    assert [line.get_linestyle() for line in lines] == ["-", "--"]
+    assert [line.get_label() for line in lines] == ["one (record)", "printed (record)"]
+    assert list(lines[0].get_ydata()) == [1.0, 2.0, 3.0]
+    assert list(lines[0].get_xdata()) == [1, 10, 100]
+
+
+def test_equal_lines_are_one() -> None:
+    """Lines within a percent are drawn once with both names, unless one is certified and the other printed."""
+    figure = plot.analyses(
+        analyses(one=[1.0, 2.0, 3.0], two=[1.005, 2.0, 3.0], printed=[1.0, 2.0, 3.0], other=[1.0, 2.1, 3.0])
+    )
+    labels = [line.get_label() for line in figure.axes[0].lines]
+    assert labels == ["one (record) = two (record)", "printed (record)", "other (record)"]
+
+
+def test_at_most_eight_lines_with_their_own_markers() -> None:
+    """What has no place is named in the title; eight lines have eight markers."""
+    figure = plot.analyses(analyses(**MANY))
+    lines = figure.axes[0].lines
+    assert len({line.get_marker() for line in lines}) == len(lines) == 8
+    assert "line8 (record), line9 (record)" in " ".join(figure.get_suptitle().split())
+
+
 TRAINING = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 50)
 NAMES = {
     "plot": plot,
     "hs": hs,
     "training": TRAINING,
     "zeros": np.zeros,
+    "analyses": analyses,
+    "ONE": ONE,
+    "EMPTY": EMPTY,
+    "MANY": MANY,
     "words": {"x_label": "x", "y_label": "y", "label": "z"},
 }
 REFUSED = r"""
@@ -206,6 +251,10 @@ plot.plot_sweep(theta, slices={"r": "one"}) -> slice r must be a value .* not on
 plot.plot_sweep(theta, slices={"r": "0.1", "epsilon": "0"}) -> axes must have a numeric axis
 plot.plot_sweep(theta, value="epsilon") -> value must be one of 'delta', 'log_delta', not 'epsilon'
 plot.plot_sweep(theta, format="pdf") -> format must be one of 'png', 'svg', not 'pdf'
+plot.analyses(analyses(one=ONE, empty=EMPTY), names=["nobody"]) -> names must be among one, empty, not 'nobody'
+plot.analyses(analyses(one=ONE, empty=EMPTY), names=["empty"]) -> 'empty' does not: a reason
+plot.analyses(analyses(empty=EMPTY)) -> found must have an analysis
+plot.analyses(analyses(**MANY), names=list(MANY)) -> names must give at most 8 lines, not 10
 plot.trade_off({}) -> accountants must hold one
 plot.trade_off(hs.Accountant()) -> the number of steps of accountants\['training'\]
 plot.epsilon_over_steps(training, delta=2.0) -> delta must
@@ -257,21 +306,8 @@ def test_pictures_take_the_readers_colours(tmp_path: Path) -> None:
     assert (pixels > 0.9).mean() > 0.005
 
 
-@pytest.mark.parametrize("bound", ["upper", "lower"])
-def test_numbers_in_cells_are_rounded_outward(bound):
-    """A cell's text, read as an exact decimal, is not on the inner side of its value."""
-    values = np.array([[2.5003072, 1.5108375], [0.112389, 1234.5]])
-    labels = {"x_label": "x", "y_label": "y", "label": "epsilon"}
-    figure = heat_map([1.0, 2.0], [1.0, 2.0], values, **labels, bound=bound)
-    shown = [Decimal(text.get_text()) for text in figure.axes[0].texts]
-    assert len(shown) == 4
-    for text, value in zip(shown, values.ravel().tolist(), strict=True):
-        assert text > value if bound == "upper" else text < value
-        assert float(text) == pytest.approx(value, rel=1e-2)
-
-
 def test_what_a_budget_allows_is_rounded_down(tmp_path):
-    """In a sweep's picture steps and rates, of which a budget allows at most so many, go down, and epsilons up."""
+    """In the cells of a sweep's picture, read as exact decimals, steps and rates, of which a budget allows at most so many, go down, and epsilons up."""
     axes = {"noise_multiplier": [0.9, 1.3], "sampling_rate": [0.01, 0.02]}
     outputs = {
         "steps": {"function": "dpsgd_steps", "arguments": {"epsilon": 2.0, "delta": 1e-5}},
@@ -288,6 +324,7 @@ def test_what_a_budget_allows_is_rounded_down(tmp_path):
         assert len(texts) == 4
         for text, value in zip(texts, sorted(values.ravel().tolist()), strict=True):
             assert text <= value if name == "steps" else text >= value
+            assert float(text) == pytest.approx(value, rel=1e-2)
         least, greatest = re.search(rf"^{name}: (\S+) to (\S+)", str(summary), re.MULTILINE).groups()
         ends = [(Decimal(least), values.min()), (Decimal(greatest), values.max())]
         assert all(text <= value if name == "steps" else text >= value for text, value in ends)
@@ -393,3 +430,64 @@ def test_the_side_of_a_budget_is_named() -> None:
     assert side_within(falling[:, :, ::-1], 7.0) == "above it and to its left"
     assert side_within(falling, 0.5) == ""
     assert side_within(np.concatenate([falling, falling[:, ::-1]]), 7.0) == "where the colour is that of less"
+
+
+def legend(figure):
+    """Return the legend's texts."""
+    shown = figure.axes[0].get_legend() or figure.legends[0]
+    return [text.get_text() for text in shown.get_texts()]
+
+
+def test_epsilon_over_steps():
+    """The line is the epsilon curve, and its last epsilon is rounded up."""
+    figure = plot.epsilon_over_steps({"a": TRAINING}, delta=1e-5, budget=2.0, title="mine")
+    line = figure.axes[0].lines[0]
+    assert np.array_equal(line.get_ydata(), TRAINING.epsilon_curve(1e-5))
+    shown = re.search(r"a: ([\d.]+) after 50 steps", legend(figure)[0])[1]
+    assert Decimal(shown) >= Decimal(TRAINING.epsilon(1e-5))
+    assert figure.get_suptitle() == "mine\ncertified ε at δ = 1e-05"
+
+
+def test_privacy_profile():
+    """The line is delta over epsilon, to where delta is the least that is asked for."""
+    line = plot.privacy_profile(TRAINING, delta=1e-6).axes[0].lines[0]
+    epsilons = line.get_xdata()
+    assert epsilons[-1] == TRAINING.epsilon(1e-6)
+    assert np.array_equal(line.get_ydata(), TRAINING.delta(epsilons))
+
+
+def test_trade_off():
+    """The line is the trade-off function, and what an attack finds is rounded up."""
+    figure = plot.trade_off({"a": TRAINING})
+    line = figure.axes[0].lines[0]
+    assert np.array_equal(line.get_ydata(), TRAINING.trade_off(line.get_xdata()))
+    found, advantage = re.search(
+        r"at most ([\d.]+)% at 1% false alarms; advantage at most ([\d.]+)%", legend(figure)[0]
+    ).groups()
+    assert Decimal(found) / 100 >= 1 - Decimal(TRAINING.trade_off(0.01))
+    assert Decimal(advantage) / 100 >= Decimal(TRAINING.advantage())
+
+
+WORDS = "--num-records 1000 --batch-size 10 --epochs 2 --noise-multiplier 1"
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("kind", ["epsilon", "profile", "trade-off"])
+def test_command_of_accountants(kind, written, tmp_path):
+    """The command writes the picture and its name."""
+    picture = tmp_path / "p.svg"
+    assert written(f"plot {kind} {WORDS} -o {picture}") == f"{picture}\n"
+    assert picture.stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_a_real_one(tmp_path: Path) -> None:
+    """A training's picture has ink on it, also in grey."""
+    training = utility.analyses(
+        num_clients=10, num_records=100, rounds=[1, 5, 20], noise_std=0.5, lipschitz=1.0, smoothness=1.0,
+        learning_rate=0.5, diameter=0.1, delta=1e-6,
+    )  # fmt: skip
+    plot.analyses(training).savefig(tmp_path / "analyses.png")
+    pixels = image.imread(tmp_path / "analyses.png")[..., :3]
+    assert min(pixels.shape[:2]) >= 400
+    assert 0.01 < (pixels.mean(axis=2) < 0.8).mean() < 0.3

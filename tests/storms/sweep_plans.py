@@ -15,6 +15,26 @@ THETA: dict[str, Any] = {
 }
 
 
+# A training a cell. The compiled loops of its two columns are cached by other tests, so that a fresh process need not compile.
+TRAINING: dict[str, Any] = {
+    "outputs": {"loss": "training.loss", "epsilon": {"function": "training.epsilon", "arguments": {"delta": 1e-5}}},
+    "fixed": {
+        "algorithm": "NoisyFedAvg",
+        "data": "synthetic",
+        "record_loss": "logistic",
+        "records_per_silo": 12,
+        "num_features": 4,
+        "num_silos": 6,
+        "local_steps": 2,
+        "clip_norm": 1.0,
+        "learning_rate": 0.5,
+        "seed": 3,
+        "num_runs": 3,
+    },
+    "axes": {"noise_std": [0.1, 0.5], "rounds": [3, 5], "clients_per_round": [2, 6]},
+}
+
+
 # Of every argument of the registered functions a value in the domain of each of them.
 GOOD: dict[str, Any] = {
     **dict.fromkeys(("epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),

@@ -107,28 +107,16 @@ class Round:
         chosen = self.chance.sample(parts, min(len(parts), self.chance.randrange(4)))
         for name in chosen:
             data = self.folder.read(name) or b""
-            self.folder.write(
-                name, self.chance.choice((self.flipped, self.cut, self.foreign, self.zeroed))(name, data, owner)
+            at = self.chance.randrange(len(data))
+            damaged = (
+                data[:at] + bytes([data[at] ^ 1 << self.chance.randrange(8)]) + data[at + 1 :],  # a bit flipped
+                data[:at],  # the end cut off
+                self.whole[1 - owner][name],  # the part of the other plan
+                rewritten(data, "delta"),  # an output set to 0
             )
+            self.folder.write(name, self.chance.choice(damaged))
         self.counts["parts damaged"] += len(chosen)
         return len(chosen)
-
-    def flipped(self, _name: str, data: bytes, _owner: int) -> bytes:
-        """Flip one bit."""
-        at = self.chance.randrange(len(data))
-        return data[:at] + bytes([data[at] ^ 1 << self.chance.randrange(8)]) + data[at + 1 :]
-
-    def cut(self, _name: str, data: bytes, _owner: int) -> bytes:
-        """Cut the end off."""
-        return data[: self.chance.randrange(len(data))]
-
-    def foreign(self, name: str, _data: bytes, owner: int) -> bytes:
-        """Give the part of the other plan."""
-        return self.whole[1 - owner][name]
-
-    def zeroed(self, _name: str, data: bytes, _owner: int) -> bytes:
-        """Set an output to 0."""
-        return rewritten(data, "delta")
 
     def finish(self) -> None:
         """Resume the plan that got the place, or the first, and compare; the other plan must be refused."""

@@ -136,7 +136,7 @@ def test_summary_names_the_first_error(tmp_path: Path) -> None:
     """The summary has the first cell with an error and its text, also of parts that were there."""
     for computed in (15, 0):
         summary = run(PLAN, tmp_path / "out")
-        assert (summary.computed_rows, summary.errors) == (computed, 6)
+        assert (summary.computed_rows, summary.errors, summary.non_finite) == (computed, 6, {"spent": 6})
         assert summary.first_error.startswith("cell 9: spent: mu must ")
         assert f"6 cells have an error; see the column error. The first is {summary.first_error}" in str(summary)
 

@@ -1,5 +1,6 @@
 """Sweeps on a cluster: the same bytes, whoever writes them, and how the loss of its members ends."""
 
+import importlib.util
 import json
 import pickle
 import socket
@@ -12,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+import drawn_plans
 import hockeystick as hs
 import sweep_plans
 from hockeystick.cli import main
@@ -37,12 +39,7 @@ THETA = {
         "r": [-1.0, 0.1, 1.0, 10.0],  # a quarter is out of the domain
     },
 }
-FEDERATION = {
-    "shard_rows": 5,
-    "outputs": {"mu": "federated.fedavg_gdp", "printed": "published.fedavg_gdp"},  # which warns
-    "fixed": {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "rounds": 30},
-    "axes": {"noise_std": [0.1, 1.0, 3.0], "schedule": ["constant", "stagewise"], "local_steps": [1, 5, 25]},
-}
+FEDERATION = {**drawn_plans.FEDERATION, "shard_rows": 5}  # which warns
 DPSGD = {
     "shard_rows": 4,
     "outputs": {"epsilon": "dpsgd_epsilon"},
@@ -65,7 +62,11 @@ def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return client.submit.call_args_list
 
 
-@pytest.mark.parametrize("plan", [THETA, FEDERATION, DPSGD], ids=["theta", "federation", "dpsgd"])
+needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs numba")
+PLANS = [THETA, FEDERATION, DPSGD, pytest.param(sweep_plans.TRAINING, marks=needs_numba)]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["theta", "federation", "dpsgd", "simulated"])
 def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]) -> None:
     """One thread, all cores and a cluster leave the same bytes, errors and warnings included."""
     one = run(plan, tmp_path / "one", num_threads=1)
@@ -228,15 +229,7 @@ def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
     assert beats >= 10  # holding the interpreter, the call would leave it free before and after, at most
 
 
-SHARED, PARTS = {**sweep_plans.THETA, "shard_rows": 2}, 10
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return what a run without a cluster leaves."""
-    out = tmp_path_factory.mktemp("whole")
-    run(SHARED, out, num_threads=1)
-    return content(out)
+SHARED, PARTS = sweep_plans.THETA, 3
 
 
 def test_another_disk_at_the_same_path(
@@ -244,7 +237,7 @@ def test_another_disk_at_the_same_path(
 ) -> None:
     """Workers that see a disk of their own, with an unfinished run of the very plan, leave it alone and hand parts over."""
     run(SHARED, tmp_path / "theirs")
-    (tmp_path / "theirs/cells/part-000003.parquet").unlink()
+    (tmp_path / "theirs/cells/part-000001.parquet").unlink()
     before = content(tmp_path / "theirs")
     monkeypatch.setattr(cluster, "Folder", lambda _place: Folder(tmp_path / "theirs"))
     summary = run(SHARED, tmp_path / "out", client=client)
@@ -317,14 +310,14 @@ def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytes
     write = Folder.write_shared
 
     def lost(folder: Folder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
-        return True if "000003" in name else write(folder, name, data, still)
+        return True if "000001" in name else write(folder, name, data, still)
 
     monkeypatch.setattr(Folder, "write_shared", lost)
-    message = r"1 parts that workers wrote are not in .*/out/cells: part-000003.parquet; 18 cells are kept, the same"
+    message = r"1 parts that workers wrote are not in .*/out/cells: part-000001.parquet; 13 cells are kept, the same"
     with pytest.raises(OSError, match=message):
         run(SHARED, tmp_path / "out", client=client)
     monkeypatch.undo()
-    assert run(SHARED, tmp_path / "out", client=client).computed_rows == 2
+    assert run(SHARED, tmp_path / "out", client=client).computed_rows == 7
 
 
 def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:

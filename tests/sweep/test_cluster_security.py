@@ -1,7 +1,6 @@
 """Who can reach a sweep's cluster: the loopback interface alone, no dashboard, and TLS where it is asked for."""
 
 import gc
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -134,23 +133,3 @@ def test_tls_between_local_workers(certificates: dict[str, Path]) -> None:
     with cluster.local(1, cluster.tls(*map(str, certificates.values()))) as client:
         assert client.scheduler.address.startswith("tls://127.0.0.1:")
         assert client.submit(abs, -3).result(timeout=processes.seconds(60)) == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--workers", "1", "--tls-cert", "FILE"], "--tls-ca-file, --tls-cert and --tls-key must be given together"),
-        (["--tls-ca-file", "FILE", "--tls-cert", "FILE", "--tls-key", "FILE"], "must go with --scheduler or --workers"),
-        (["--dashboard", "8787"], "--dashboard: must go with --workers"),
-        (["--tls-key", "absent.pem"], "--tls-key: must be a file, not absent.pem"),
-        (["--dashboard", "99999"], r"--dashboard: must be an integer in [1, 65535], not 99999"),
-    ],
-)
-def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
-    """Half of what belongs together, a file that is not there, and a port that is none are refused, and nothing is written."""
-    plan = written(PLAN, tmp_path)
-    given = [word.replace("FILE", str(plan)) for word in words]
-    with pytest.raises(SystemExit, match="2"):
-        sys.exit(main(["sweep", "run", str(plan), "-o", str(tmp_path / "out"), *given]))
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()

@@ -93,8 +93,4 @@ def test_known_words() -> None:
     assert (noise.label, noise.required) == ("number, noise / sensitivity", True)
     assert noise.domain == "Noise standard deviation over clip norm, positive; infinity leaks nothing."
     assert delta.domain == "Target delta in [0, 1]."
-    by_name = {argument.name: argument for argument in arguments("federated.fedavg_gdp")}
-    assert by_name["schedule"].label.startswith("one of constant, cyclic")
-    assert by_name["schedule"].default == "'constant'"
-    assert by_name["local_steps"].label == "whole number"
     assert (cost("dpsgd_epsilon"), cost("theta")) == ("costly", "cheap")

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import importlib.util
 import json
 import os
 import shutil
@@ -19,7 +20,7 @@ import effort
 import processes
 from hockeystick import sweep
 from hockeystick.sweep import OutputError, run
-from sweep_plans import THETA, changed, written
+from sweep_plans import THETA, TRAINING, changed, written
 from written_files import content
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -181,9 +182,9 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Pa
 
 
 @contextlib.contextmanager
-def started(out: Path, parts: int) -> Iterator[subprocess.Popen[str]]:
-    """Give a real process of several threads that has written so many parts of the long plan; before its first step if none."""
-    arguments = [written(LONG, out.parent), "-o", out, "--num-threads", "4"]
+def started(plan: dict[str, Any], out: Path, parts: int) -> Iterator[subprocess.Popen[str]]:
+    """Give a real process of several threads that has written so many parts of a plan; before its first step if none."""
+    arguments = [written(plan, out.parent), "-o", out, "--num-threads", "4"]
     command = [sys.executable, "-m", "hockeystick", "sweep", "run", *arguments]
     with processes.child(command) as process:
         deadline = time.monotonic() + processes.seconds(60)
@@ -194,21 +195,31 @@ def started(out: Path, parts: int) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
+TRAININGS = {
+    **TRAINING,
+    "fixed": {**TRAINING["fixed"], "num_runs": effort.at_night(200, by_day=100)},
+    "axes": {"noise_std": [0.1, 0.2, 0.4, 0.5], "rounds": [300, 500], "clients_per_round": [2, 3, 6]},
+}
+needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs numba")
+
+
 @pytest.mark.slow
-def test_killed_again_and_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plan", [LONG, pytest.param(TRAININGS, marks=needs_numba)], ids=["cells", "simulated"])
+def test_killed_again_and_again(tmp_path: Path, plan: dict[str, Any]) -> None:
     """Killed without warning at several moments and started again, a run ends with the bytes of a whole one."""
-    run(LONG, tmp_path / "whole")
+    run(plan, tmp_path / "whole")
     uninterrupted = content(tmp_path / "whole")
-    killed, moments = 0, (0, 1, 2, 40, 150, 300)[:: effort.at_night(1, by_day=2)]
+    total = len(uninterrupted) - 1
+    killed, moments = 0, (0, 1, 2, total // 10, total // 3, 3 * total // 4)[:: effort.at_night(1, by_day=2)]
     for parts in moments:
-        with started(tmp_path / "out", parts) as process:
+        with started(plan, tmp_path / "out", parts) as process:
             process.kill()
             process.communicate(timeout=processes.seconds(60))
         killed += process.returncode == -signal.SIGKILL
         whole = {name: data for name, data in content(tmp_path / "out").items() if not name.endswith(".tmp")}
         assert whole.items() <= uninterrupted.items()  # nothing is there in part
     assert killed >= len(moments) - 2  # that a late one was too late is no fault
-    run(LONG, tmp_path / "out")
+    run(plan, tmp_path / "out")
     assert content(tmp_path / "out") == uninterrupted
 
 
@@ -216,7 +227,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_politely(tmp_path: Path, sent: signal.Signals, code: int) -> None:
     """Ctrl-C and SIGTERM, while several threads write, end a run with a hint, the shell's exit code and whole parts alone."""
-    with started(tmp_path / "out", 5) as process:
+    with started(LONG, tmp_path / "out", 5) as process:
         process.send_signal(sent)
         _, errors = process.communicate(timeout=processes.seconds(30))
     assert process.returncode == code

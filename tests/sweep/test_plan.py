@@ -221,16 +221,6 @@ def test_rows_of_a_shard() -> None:
         assert parse(source).shard_rows == rows
 
 
-@pytest.mark.parametrize(
-    ("num_threads", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)]
-)
-def test_number_of_threads(tmp_path: Path, num_threads: Any, error: type[Exception]) -> None:
-    """The number of threads is a positive integer, and a wrong one is found before anything is written."""
-    with pytest.raises(error, match="num_threads must be"):
-        run({"outputs": OUTPUTS, "axes": AXES}, tmp_path / "out", num_threads=num_threads)
-    assert not (tmp_path / "out").exists()
-
-
 SMALL = {"outputs": {"delta": "theta"}, "axes": {"epsilon": [0.0, 1.0], "r": [0.5]}}
 INT64 = np.iinfo(np.int64)
 

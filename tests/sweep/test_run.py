@@ -52,22 +52,6 @@ def stand_in(register: Callable[[Callable[..., Any]], None]) -> None:
     register(root)
 
 
-def test_values_equal_the_direct_call(tmp_path: Path) -> None:
-    """Cells are numbered with the last axis fastest, and hold what the function gives for their inputs, bit for bit."""
-    summary = run(changed(THETA, fixed={}), tmp_path / "out")
-    cells = table(tmp_path / "out")
-    assert cells.column_names == ["cell", "epsilon", "r", "delta", "log_delta", "error"]
-    eps, r = cells["epsilon"].to_numpy(), cells["r"].to_numpy()
-    np.testing.assert_array_equal(cells["cell"].to_numpy(), np.arange(20))
-    np.testing.assert_array_equal(eps, np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], 4))
-    np.testing.assert_allclose(r, np.tile(np.geomspace(0.1, 10, 4), 5), rtol=1e-15)
-    assert cells["error"].null_count == 20
-    np.testing.assert_array_equal(cells["delta"].to_numpy(), hs.theta(eps, r))
-    np.testing.assert_array_equal(cells["log_delta"].to_numpy(), hs.log_theta(eps, r))
-    assert (summary.rows, summary.computed_rows, summary.errors) == (20, 20, 0)
-    assert summary.ranges["delta"] == (hs.theta(eps, r).min(), hs.theta(eps, r).max())
-
-
 def test_ends_are_included_exactly(tmp_path: Path) -> None:
     """Linspace, logspace and range end on the numbers written in the plan."""
     axes = {"epsilon": {"linspace": [0.1, 0.7], "num": 4}, "r": {"logspace": [1e-3, 0.3], "num": 6}}
@@ -152,22 +136,6 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_bad_cells_are_recorded(tmp_path: Path) -> None:
-    """A cell out of the domain gets NaN and its own error text; the others are computed."""
-    outputs = {"y": "testing.root", "z": "testing.root"}
-    summary = run({"outputs": outputs, "axes": {"x": [4.0, -1.0, 9.0, -2.0]}}, tmp_path / "out", num_threads=1)
-    cells = table(tmp_path / "out")
-    np.testing.assert_array_equal(cells["y"].to_numpy(), [2.0, np.nan, 3.0, np.nan])
-    assert cells["error"].to_pylist() == [
-        None,
-        "y: x must be >= 0, not -1.0; z: x must be >= 0, not -1.0",
-        None,
-        "y: x must be >= 0, not -2.0; z: x must be >= 0, not -2.0",
-    ]
-    assert (summary.errors, summary.non_finite) == (2, {"y": 2, "z": 2})
-
-
-@pytest.mark.usefixtures("stand_in")
 def test_refused_arrays_are_asked_cell_by_cell(tmp_path: Path) -> None:
     """Where a function refuses a whole array, the good cells are computed all the same."""
     plan = {"outputs": {"y": "testing.root"}, "fixed": {"schedule": "cyclic"}, "axes": {"x": [4.0, -1.0, 9.0]}}
@@ -186,30 +154,35 @@ def test_ufunc_outside_its_domain(tmp_path: Path) -> None:
 FEDERATION = {"clip_norm": 10.0, "learning_rate": 0.01, "smoothness": 1.0, "num_clients": 50, "rounds": 30}
 
 
-def test_federated_schedules(tmp_path: Path) -> None:
-    """An axis of schedules beside one of numbers gives what the function gives for each cell."""
-    axes = {"local_steps": [1, 5, 20], "schedule": ["continuous", "constant", "cyclic"], "noise_std": [0.5, 2.0]}
-    run({"outputs": {"mu": "federated.fedavg_gdp"}, "fixed": FEDERATION, "axes": axes}, tmp_path / "out")
-    for cell in table(tmp_path / "out").to_pylist():
-        arguments = {name: cell[name] for name in (*FEDERATION, *axes)}
-        assert cell["mu"] == pytest.approx(federated.fedavg_gdp(**arguments), rel=1e-14)
+AGGREGATOR = {"num_users": 100, "lipschitz": 1.0, "radius": 1.0, "loss": "convex"}
+GRIDS = {
+    "fedavg_gdp": (
+        FEDERATION,
+        {"local_steps": [1, 5, 20], "schedule": ["continuous", "constant", "cyclic"], "noise_std": [0.5, 2.0]},
+    ),
+    **dict.fromkeys(
+        ("trusted_aggregator", "trusted_aggregator_random_stop"),
+        (
+            AGGREGATOR,
+            {
+                "noise_std": [1.0, 1.5, 2.0],
+                "batch_size": [10, 20, 30],
+                "learning_rate": [0.1, 0.5],
+                "epsilon": [0.0, 0.5],
+            },
+        ),
+    ),
+}
 
 
-def test_axes_are_constant_over_rounds(tmp_path: Path) -> None:
-    """An axis over an argument that might vary by round is a grid of constants, never a schedule."""
-    fixed = {"num_users": 100, "lipschitz": 1.0, "radius": 1.0, "loss": "convex"}
-    axes = {
-        "noise_std": [1.0, 1.5, 2.0],
-        "batch_size": [10, 20, 30],
-        "learning_rate": [0.1, 0.5],
-        "epsilon": [0.0, 0.5],
-    }
-    outputs = {"last": "federated.trusted_aggregator", "stopped": "federated.trusted_aggregator_random_stop"}
-    run({"outputs": outputs, "fixed": fixed, "axes": axes}, tmp_path / "out")
+@pytest.mark.parametrize("name", GRIDS)
+def test_values_are_those_of_a_call_with_the_cell(tmp_path: Path, name: str) -> None:
+    """Words beside numbers, and what might vary by round: a grid of constants, each with what the function gives for its cell."""
+    fixed, axes = GRIDS[name]
+    run({"outputs": {"y": f"federated.{name}"}, "fixed": fixed, "axes": axes}, tmp_path / "out")
     for cell in table(tmp_path / "out").to_pylist():
-        arguments = {name: cell[name] for name in (*fixed, *axes)}
-        assert cell["last"] == pytest.approx(federated.trusted_aggregator(**arguments), rel=1e-14)
-        assert cell["stopped"] == pytest.approx(federated.trusted_aggregator_random_stop(**arguments), rel=1e-14)
+        arguments = {argument: cell[argument] for argument in (*fixed, *axes)}
+        assert cell["y"] == pytest.approx(getattr(federated, name)(**arguments), rel=1e-14)
 
 
 def test_unsound_formula_says_so(tmp_path: Path) -> None:

@@ -80,18 +80,20 @@ def test_share_resumes_and_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
-        ((0, 4), ValueError, "shards must be (number, jobs) with 1 <= number <= jobs, not (0, 4)"),
-        ((5, 4), ValueError, "1 <= number <= jobs, not (5, 4)"),
-        ((1, 11), PlanError, "shards must be for at most 10 jobs, the parts of this plan, not 11"),
-        ((1.0, 4), TypeError, "shards must be two integers, (number, jobs), not (1.0, 4)"),
-        ("1/4", TypeError, "two integers, (number, jobs), not '1/4'"),
-        ((True, 4), TypeError, "two integers"),
+        ({"shards": (0, 4)}, ValueError, "shards must be (number, jobs) with 1 <= number <= jobs, not (0, 4)"),
+        ({"shards": (5, 4)}, ValueError, "1 <= number <= jobs, not (5, 4)"),
+        ({"shards": (1, 11)}, PlanError, "shards must be for at most 10 jobs, the parts of this plan, not 11"),
+        ({"shards": (1.0, 4)}, TypeError, "shards must be two integers, (number, jobs), not (1.0, 4)"),
+        ({"shards": "1/4"}, TypeError, "two integers, (number, jobs), not '1/4'"),
+        ({"shards": (True, 4)}, TypeError, "two integers"),
+        ({"num_threads": 0}, ValueError, "num_threads must be"),
+        ({"num_threads": 1.5}, TypeError, "num_threads must be"),
     ],
 )
-def test_bad_shares(tmp_path: Path, given: Any, kind: type[Exception], message: str) -> None:
-    """A share that does not exist is refused before anything is written."""
+def test_bad_options(tmp_path: Path, given: dict[str, Any], kind: type[Exception], message: str) -> None:
+    """A share that does not exist, or a number of threads that is none, is refused before anything is written."""
     with pytest.raises(kind, match=re.escape(message)):
-        run(PLAN, tmp_path / "out", shards=given)
+        run(PLAN, tmp_path / "out", **given)
     assert not (tmp_path / "out").exists()
 
 

@@ -5,21 +5,17 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import effort
-import processes
 from hockeystick.sweep import PlanError, run, trainings
-from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import load
 from hockeystick.sweep.trainings import check
-from sweep_plans import written
-from written_files import content, whole_files
+from sweep_plans import TRAINING
+from written_files import content
 
 pytest.importorskip("numba", reason="needs numba")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -28,19 +24,6 @@ from hockeystick import simulate
 from hockeystick.simulate.problem.problem import LOSSES
 
 T_OF_THREE = math.sqrt(2) * 0.95 / math.sqrt(1 - 0.95**2)  # 97.5 % of Student's t with two degrees of freedom
-FIXED: dict[str, Any] = {
-    "algorithm": "NoisyFedAvg",
-    "data": "synthetic",
-    "record_loss": "logistic",
-    "records_per_silo": 12,
-    "num_features": 4,
-    "num_silos": 6,
-    "local_steps": 2,
-    "clip_norm": 1.0,
-    "learning_rate": 0.5,
-    "seed": 3,
-    "num_runs": 3,
-}
 PLAN: dict[str, Any] = {
     "outputs": {
         "loss": "training.loss",
@@ -50,12 +33,9 @@ PLAN: dict[str, Any] = {
         "moved": "training.data_sensitivity",
         "kept": "training.model_sensitivity",
     },
-    "fixed": FIXED,
+    "fixed": TRAINING["fixed"],
     "axes": {"noise_std": [0.1, 0.5], "rounds": [3, 5], "clients_per_round": [2, 6]},
 }
-
-# Two columns whose compiled loops other tests have cached, so that a fresh process need not compile.
-QUICK = {**PLAN, "outputs": {name: PLAN["outputs"][name] for name in ("loss", "epsilon")}}
 
 
 def changed(plan: dict[str, Any], **fixed: Any) -> dict[str, Any]:
@@ -106,7 +86,7 @@ def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_record_that_is_turned_around_moves_the_model(loss: str) -> None:
     """Data and total sensitivity of every named loss are positive where the record is used in every round."""
-    settings: dict[str, Any] = FIXED | {"record_loss": loss, "noise_std": 0.1, "rounds": 3, "num_runs": 1}
+    settings: dict[str, Any] = TRAINING["fixed"] | {"record_loss": loss, "noise_std": 0.1, "rounds": 3, "num_runs": 1}
     settings |= {"hidden": 3} if loss == "network" else {}
     assert trainings.sensitivity(**settings) > 0
     assert trainings.data_sensitivity(**settings) > 0
@@ -133,7 +113,12 @@ def test_sensitivity_of_logistic_regression_by_numpy() -> None:
     other = problem.data.features.copy()
     other[0] *= -1
     gap = float(np.linalg.norm(trained(problem.data.features) - trained(other)))
-    settings: dict[str, Any] = FIXED | {"num_silos": 4, "records_per_silo": 20, "num_features": 5, "rounds": 5}
+    settings: dict[str, Any] = TRAINING["fixed"] | {
+        "num_silos": 4,
+        "records_per_silo": 20,
+        "num_features": 5,
+        "rounds": 5,
+    }
     assert trainings.sensitivity(**settings, noise_std=0.0) == pytest.approx(gap, rel=1e-9)
     assert gap == pytest.approx(0.0273, rel=5e-3)
 
@@ -158,14 +143,14 @@ def test_epsilon_of_what_is_released(tmp_path: Path) -> None:
     """What may be seen is a setting of epsilon alone: a column's own, or an axis beside columns that do not have it; the summary says it."""
     own = {"function": "training.epsilon", "arguments": {"delta": 1e-5, "released": "messages"}}
     axes = {"noise_std": [0.1], "rounds": [3]}
-    run({**QUICK, "axes": axes | {"released": ["messages", "every_model", "last_model"]}}, tmp_path / "axis")
+    run({**TRAINING, "axes": axes | {"released": ["messages", "every_model", "last_model"]}}, tmp_path / "axis")
     rows = table(tmp_path / "axis")
     for row in rows:
         by_hand = fedavg(0.1).guarantee(problem_by_hand(), rounds=3, released=row["released"])
         assert row["epsilon"] == by_hand.epsilon(3, 1e-5)
     assert len({row["epsilon"] for row in rows}) >= 2
     assert len({row["loss"] for row in rows}) == 1
-    told = run({**QUICK, "outputs": {"loss": "training.loss", "epsilon": own}, "axes": axes}, tmp_path / "own")
+    told = run({**TRAINING, "outputs": {"loss": "training.loss", "epsilon": own}, "axes": axes}, tmp_path / "own")
     assert [row["epsilon"] for row in table(tmp_path / "own")] == [rows[0]["epsilon"]]
     seen = fedavg(0.1).guarantee(problem_by_hand(), rounds=3, released="messages")
     assert told.warnings == (f"epsilon: covers {seen.released}, adjacency replace, by {seen.source}",)
@@ -210,7 +195,7 @@ LEARNT |= {"clip_rate": 0.2, "noise_multiplier": 1.0, "count_noise": 2.0, "local
 
 def test_learnt_clip_norms(tmp_path: Path) -> None:
     """A clip norm may be learnt, with its settings as axes; too many to keep, or too little noise on the count, are refused."""
-    plan = {**changed(QUICK, **LEARNT), "axes": {"quantile": [0.3, 0.7]}}
+    plan = {**changed(TRAINING, **LEARNT), "axes": {"quantile": [0.3, 0.7]}}
     assert run(plan, tmp_path / "out").errors == 0
     settings = ("learning_rate", "clip_norm", "clip_rate", "noise_multiplier", "count_noise")
     same = {name: plan["fixed"][name] for name in settings}
@@ -236,11 +221,8 @@ def test_learnt_clip_norms(tmp_path: Path) -> None:
         ({"num_silos": [6, 2**40]}, r"records_per_silo must be small enough for 4 GiB, not 12: .* GiB are needed"),
         ({"noise_std": [0.1, -1.0]}, r"cell 4 \(.*noise_std = -1.0.*\): noise_std must be non-negative and finite"),
         ({"prox": [1.0]}, r"prox must be left out: no algorithm and no data of this plan have it"),
-        ({"concentration": [1.0]}, r"concentration must be left out: no algorithm and no data"),
-        ({"client_rate": [0.5]}, r"client_rate must be left out: no algorithm"),
         ({"moment": [1.0]}, r"axes.moment is not an argument of any output; they take .*local_steps"),
         ({"rounds": [2.5]}, r"axes.rounds must be an integer, not 2.5"),
-        ({"data_seed": [0.5]}, r"axes.data_seed must be an integer, not 0.5"),
         ({"clipping": ["batch", "recrod"]}, r"axes.clipping must be one of batch, record, not 'recrod'"),
         ({"algorithm": ["NoisyFedAvg", "os.system"]}, r"algorithm must be one of .*NoisyFedAvg.*, not 'os.system'"),
         ({"algorithm": ["NoisyFedProx"]}, r"cell 0 \(.*\): algorithm = 'NoisyFedProx' needs prox"),
@@ -253,7 +235,7 @@ def test_learnt_clip_norms(tmp_path: Path) -> None:
 )
 def test_refused_before_the_first_cell(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     """A plan of which one training cannot be is refused with the cell and the setting, and nothing is written."""
-    fixed = {name: value for name, value in FIXED.items() if name not in changes}
+    fixed = {name: value for name, value in TRAINING["fixed"].items() if name not in changes}
     axes = {name: values for name, values in {**PLAN["axes"], **changes}.items() if values}
     plan = {**PLAN, "fixed": fixed, "axes": axes}
     with pytest.raises(PlanError, match=message):
@@ -309,7 +291,7 @@ def test_ctrl_c_is_heard_within_a_training(tmp_path: Path, monkeypatch: pytest.M
     trainings._run.cache_clear()
     try:
         with pytest.raises(KeyboardInterrupt):
-            run({**QUICK, "axes": {"noise_std": [0.1], "rounds": [300_000]}}, tmp_path)
+            run({**TRAINING, "axes": {"noise_std": [0.1], "rounds": [300_000]}}, tmp_path)
     finally:
         signal.signal(signal.SIGINT, before)
     assert trainings._run.cache_info().currsize == 0
@@ -323,42 +305,6 @@ def test_same_bytes_for_threads(tmp_path: Path) -> None:
         run(PLAN, tmp_path / name, num_threads=threads)
     assert content(tmp_path / "one") == content(tmp_path / "two") == content(tmp_path / "kept")
     assert len(content(tmp_path / "one/cells")) == 8
-
-
-@pytest.mark.slow
-def test_same_bytes_on_a_cluster(tmp_path: Path) -> None:
-    """Another process makes the table that this one makes."""
-    pytest.importorskip("distributed")
-    from hockeystick.sweep import cluster  # noqa: PLC0415 - Dask is asked for when needed
-
-    run(QUICK, tmp_path / "here")
-    with cluster.local(1) as client:
-        run(QUICK, tmp_path / "there", client=client)
-    assert content(tmp_path / "here") == content(tmp_path / "there")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_same_bytes_after_kills(tmp_path: Path) -> None:
-    """Killed again and again at any moment, and resumed: the bytes of an undisturbed run."""
-    plan = changed(PLAN if effort.NIGHT else QUICK, num_runs=effort.at_night(200, by_day=100))
-    plan["axes"] = {"noise_std": [0.1, 0.2, 0.4, 0.5], "rounds": [300, 500], "clients_per_round": [2, 3, 6]}
-    run(plan, tmp_path / "whole")
-    random, whole = np.random.default_rng(11), whole_files(Folder(tmp_path / "whole"))
-    code = "import sys; from hockeystick.sweep import run; run(sys.argv[1], sys.argv[2], num_threads=1)"
-    command = [sys.executable, "-c", code, written(plan, tmp_path), tmp_path / "out"]
-    for number in range(effort.at_night(10, by_day=2)):
-        with processes.child(command) as process:
-            before = len(content(tmp_path / "out"))
-            while (
-                process.poll() is None and len(content(tmp_path / "out")) <= before + 1
-            ):  # a part and the manifest, say
-                time.sleep(0.01)
-            time.sleep(random.uniform(0.0, 0.2))
-            assert process.poll() is None, number
-        assert whole_files(Folder(tmp_path / "out")).items() <= whole.items()
-    run(plan, tmp_path / "out")
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
 def test_the_manifest_names_the_processor(tmp_path: Path) -> None:
