@@ -55,11 +55,14 @@ def test_nothing_composed():
 
 def test_single_steps():
     """One step is answered by its exact formula: Laplace 1 - e^{(eps - r)/2}, (epsilon, delta)-DP at its own epsilon."""
-    laplace = composed((hs.Laplace(0.5), 1))
-    for eps in [0.0, 1.0, 1.9]:
-        bracket = laplace.delta_bracket(eps)
-        assert bracket.lower <= -math.expm1((eps - 2.0) / 2) <= bracket.upper <= bracket.lower * (1 + 1e-11)
-    assert laplace.delta(2.1) == 0
+    for largest in (0.01, 2.0, 30.0):
+        laplace = composed((hs.Laplace(1 / largest), 1))
+        for share in (0.0, 0.5, 0.95):
+            bracket = laplace.delta_bracket(share * largest)
+            truth = -math.expm1((share - 1) * largest / 2)
+            assert bracket.lower <= truth * (1 + 1e-12)
+            assert truth * (1 - 1e-12) <= bracket.upper <= bracket.lower * (1 + 1e-10)
+        assert laplace.delta(1.05 * largest) == 0
     approximate = composed((hs.ApproximateDP(0.7, 1e-6), 1))
     assert 0.7 <= approximate.epsilon(1e-6) <= 0.7 + 1e-12
     assert approximate.epsilon(0.9e-6) == math.inf

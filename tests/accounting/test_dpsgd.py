@@ -22,16 +22,6 @@ inf = math.inf
 pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 
 
-@pytest.mark.parametrize(
-    ("delta", "epsilon"),
-    [(1e-5, 1.828237), (1e-10, 3.290444), (1e-20, 6.361700)],
-)
-def test_reference(delta, epsilon):
-    """Independent values for noise 1, rate 0.01, 1000 steps (accurate to 1e-6) are met from above, within 1e-3."""
-    found = hs.dpsgd_epsilon(1.0, 0.01, 1000, delta)
-    assert epsilon - 2e-6 <= found <= epsilon * (1 + 1e-3)
-
-
 def tiny_noise_delta(epsilon, noise, rate, steps):
     """Return delta, removed, where an output tells which batches had the record, up to e^{-1/8 noise^2}.
 
@@ -74,15 +64,6 @@ def test_without_sampling(steps):
         spent = hs.dpsgd_epsilon(noise, 1.0, steps, found)
         assert spent == pytest.approx(eps, rel=1e-9)
         assert hs.dpsgd_delta(noise, 1.0, steps, spent) <= found
-
-
-def test_one_step():
-    """One step has the exact delta q theta(log(1 + (e^eps - 1)/q)): removing leaks more than adding."""
-    for noise, rate, eps in [(1.0, 0.01, 0.1), (0.5, 0.3, 2.0), (5.0, 1e-4, 1e-3)]:
-        with mp.workdps(40):
-            truth = rate * exact.theta(mp.log1p(mp.expm1(eps) / rate), 1 / mp.mpf(noise))
-        found = hs.dpsgd_delta(noise, rate, 1, eps)
-        assert truth * (1 - 1e-13) <= found <= truth * (1 + 1e-10)
 
 
 def test_exact_special_cases():
