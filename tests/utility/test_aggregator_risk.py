@@ -8,7 +8,6 @@ import pytest
 
 from hockeystick import federated, utility
 
-
 PROCESS = {"num_users": 60, "batch_size": 3, "noise_std": 1.5, "lipschitz": 1.0, "radius": 1.0}
 DELTA = PROCESS | {"smoothness": 1.0, "strong_convexity": 0.5}
 
