@@ -120,6 +120,18 @@ NAMES = {
     },
 }  # fmt: skip
 FORMULAS = """
+sdp_one_pass_rate_sc(**SOME, strong_convexity=MU, heterogeneity=2.0)
+    -> (PHI**2 / (MU * N * M), L**2 / MU * ROOT * d * LOG / (EPS * N * M) ** 2, 4 / (MU * ROOT * M) * (1 - 9 / 39))
+sdp_batch_size_sc(**SILO, smoothness=BETA, gradient_std=PHI, strong_convexity=MU, initial_gap=2.0)
+    -> N / (ROOT * log(MU * 2 * min((EPS * N * M) ** 2 / (L**2 * d * LOG), N * M / PHI**2)))
+unequal_silos_rate(**UNEQUAL) -> (6 / sqrt(1200), 6 * sqrt(7 * T), 0)
+unequal_silos_empirical_rate(lipschitz=2.0, strong_convexity=0.1, rounds=300, dimension=7, effective_noise=T)
+    -> 40 * (1 / 300 + 7 * T)
+erm_rate(**SILO, diameter=2.0) -> (0.0, 3 * sqrt(d * LOG) / (EPS * N * sqrt(M)), 0)
+accelerated_parameters(rounds=10, distance_squared=1.0, variance=0.01, smoothness=3.0)
+    -> (6.0, 0.1 / sqrt(10), 6.0 + 2 * 0.1 / sqrt(10))
+multistage_rate(smoothness=10.0, strong_convexity=0.1, variance=4.0, initial_gap=5.0, rounds=50) -> 5 * exp(-5) + 4 / 5
+deletion_to_group(0.5, 1e-6) -> (1.0, (1 + exp(0.5)) * 1e-6)
 shuffle_rounds(**SHUFFLED) -> 1000
 published.shuffle_rounds(**SHUFFLED) -> 100
 shuffle_rounds(**SHUFFLED | {"smoothness": 40.0, "strong_convexity": 0.5}) -> 640 * log(40 * 0.5 * 100**2 / 2)
