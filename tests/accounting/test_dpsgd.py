@@ -22,16 +22,6 @@ inf = math.inf
 pytestmark = pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 
 
-@pytest.mark.parametrize(
-    ("delta", "epsilon"),
-    [(1e-5, 1.828237), (1e-10, 3.290444), (1e-20, 6.361700)],
-)
-def test_reference(delta, epsilon):
-    """Independent values for noise 1, rate 0.01, 1000 steps (accurate to 1e-6) are met from above, within 1e-3."""
-    found = hs.dpsgd_epsilon(1.0, 0.01, 1000, delta)
-    assert epsilon - 2e-6 <= found <= epsilon * (1 + 1e-3)
-
-
 def tiny_noise_delta(epsilon, noise, rate, steps):
     """Return delta, removed, where an output tells which batches had the record, up to e^{-1/8 noise^2}.
 
@@ -74,15 +64,6 @@ def test_without_sampling(steps):
         spent = hs.dpsgd_epsilon(noise, 1.0, steps, found)
         assert spent == pytest.approx(eps, rel=1e-9)
         assert hs.dpsgd_delta(noise, 1.0, steps, spent) <= found
-
-
-def test_one_step():
-    """One step has the exact delta q theta(log(1 + (e^eps - 1)/q)): removing leaks more than adding."""
-    for noise, rate, eps in [(1.0, 0.01, 0.1), (0.5, 0.3, 2.0), (5.0, 1e-4, 1e-3)]:
-        with mp.workdps(40):
-            truth = rate * exact.theta(mp.log1p(mp.expm1(eps) / rate), 1 / mp.mpf(noise))
-        found = hs.dpsgd_delta(noise, rate, 1, eps)
-        assert truth * (1 - 1e-13) <= found <= truth * (1 + 1e-10)
 
 
 def test_exact_special_cases():
@@ -138,14 +119,6 @@ def test_inverses_are_feasible_and_tight(setting, budget, beyond):
     assert hs.dpsgd_epsilon(**given, **{asked: further}, delta=delta) > epsilon
 
 
-def test_noise_multiplier_of_gaussians():
-    """Without sampling the answer is sqrt(steps) over the inverse of theta, from above."""
-    epsilon = np.array([0.01, 1.0, 30.0])
-    noise = hs.dpsgd_noise_multiplier(1.0, 100, epsilon, 1e-6)
-    truth = 10 / hs.theta_inverse(epsilon, 1e-6)
-    assert np.all((noise >= truth * (1 - 1e-13)) & (noise <= truth * (1 + 2e-9)))
-
-
 @pytest.mark.parametrize("noise", [20.0, 1e4, 1e6])
 def test_steps_without_sampling(noise):
     """Without sampling the number of steps is the integer part of (noise mu)^2, exactly."""
@@ -197,15 +170,6 @@ def test_countless_steps_reveal_everything():
         for steps in (734, 7_342_557, 10**9)
     ]
     assert all(later.lower >= found[0].lower > 1 - 1e-12 for later in found)
-
-
-def test_monotone():
-    """Epsilon falls in the noise and rises in rate and steps, beyond the width of brackets."""
-    noise, rate, steps = np.ix_([0.7, 1.0, 2.0], [0.01, 0.05, 1.0], [1, 10, 40])
-    epsilon = hs.dpsgd_epsilon(noise, rate, steps, 1e-5)
-    assert np.all(np.diff(epsilon, axis=0) < 0)
-    assert np.all(np.diff(epsilon, axis=1) > 0)
-    assert np.all(np.diff(epsilon, axis=2) > 0)
 
 
 def test_bad_cells_as_nan():

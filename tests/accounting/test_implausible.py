@@ -228,18 +228,3 @@ def test_an_enumeration_is_refused_with_the_word():
 def test_steps_are_those_of_a_loader(epochs, steps):
     """A pass of 60,000 records in batches of 256 is 235 batches, the last one smaller; part of a pass is rounded up."""
     assert hs.dpsgd_parameters(**TRAINING | {"epochs": epochs}).steps == steps
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "norm"),
-    [
-        (hs.Gaussian, "L2"),
-        (hs.Laplace, "L1"),
-        (hs.DiscreteGaussian, "L2"),
-        (hs.DiscreteLaplace, "L1"),
-        (hs.MixtureOfGaussians, "L2"),
-    ],
-)
-def test_noise_names_its_norm(mechanism, norm):
-    """The docstring of every noise mechanism says in which norm its sensitivity is."""
-    assert norm in mechanism.__doc__

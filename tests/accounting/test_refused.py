@@ -76,11 +76,9 @@ hs.group_epsilon(hs.Accountant().compose(TRUNCATED), 2, 1e-5) -> must not name t
 hs.group_epsilon(TRUNCATED, 2, 1e-5) -> TypeError: must be an Accountant
 hs.group_epsilon(a, 0, 1e-5) -> group_size must be
 hs.group_epsilon(a, 2, 1.0) -> delta must lie
-hs.shuffled_batches_epsilon_bracket(1, noise_multiplier=1, num_batches=2) -> delta must lie in
 hs.shuffled_batches_delta_bracket(1, noise_multiplier=1, num_batches=10**7) -> num_batches must be at most
 hs.shuffled_batches_delta_bracket(1, noise_multiplier=1, num_batches=2, epochs=0) -> epochs must
 hs.zcdp_delta(1.0, [1.0, -1.0]) -> epsilon\[1\] must be non-negative
-hs.zcdp_epsilon(1.0, 1.0) -> delta must lie in \[0, 1\)
 hs.zcdp_epsilon(True, 0.1) -> TypeError: rho must be a real number
 hs.zcdp_rho(hs.PoissonSampled(GAUSSIAN, 0.1)) -> TypeError: must be an Accountant
 hs.zcdp_rho(hs.ApproximateDP(0.1, 1e-9)) -> TypeError: must be an Accountant
@@ -93,13 +91,10 @@ hs.Accountant(engine="fast") -> engine must be one of
 a.compose(1.0) -> TypeError: mechanism must be one of
 a.compose(a) -> TypeError: mechanism must be one of
 a.compose(GAUSSIAN, -1) -> count must be an integer in
-a.compose(GAUSSIAN, -3) -> count must be an integer in
 a.compose(GAUSSIAN, 10.5) -> TypeError: count must be an integer
-a.compose(GAUSSIAN, 0.5) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, math.inf) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, math.nan) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, 2.0**60) -> count must be an integer
-a.compose(GAUSSIAN, -1.0) -> count must be an integer
 a.compose(GAUSSIAN, True) -> TypeError: count must be an integer
 a.compose(GAUSSIAN, 2**53) -> count must be an integer in
 a.compose(hs.RandomizedResponse(0.5, 2)) -> not supported under adjacency
@@ -132,7 +127,6 @@ composed((hs.PoissonSampled(hs.DiscreteLaplace(1.0), 0.5), 1), adjacency="replac
     -> where a record is replaced the checker has no rule for samples of DiscreteLaplace
 composed((hs.Discrete([2.0**-10] * 1024, [2.0**-10] * 1024), 1)).certificate(delta=0.1) -> p must be at most 1000
 composed((hs.ApproximateDP(1.0, 0.01), 1)).certificate(delta=0.1, lower=True) -> lower must be False: .*ApproximateDP
-hs.dpsgd_certificate(1.0, 0.5, 0, delta=0.1) -> steps must
 hs.dpsgd_certificate(1.0, 0.5, 9, delta=0.1, adjacency="remove") -> adjacency must be one of
 a.trade_off(1.5) -> fpr must lie in
 a.rdp(0.5) -> order must lie in

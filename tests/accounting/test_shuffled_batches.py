@@ -1,13 +1,11 @@
 """Shuffled batches against a sum over outputs, simulated shuffles and the events of the paper."""
 
 import math
-from itertools import pairwise
 
 import mpmath as mp
 import numpy as np
 import pytest
 import scipy.fft
-from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
 import high_precision as exact
@@ -25,38 +23,6 @@ def attained(noise, num_batches, by, eps):
         accountant.compose(pair, 1.0, upper)
     answers = {answer.forward: answer.lower for answer in accountant.answers(False, eps, "auto", False)}
     return answers[True], answers[False]
-
-
-def of_two_batches(noise, eps):
-    """Return delta of both directions for two batches: the region of one output, given the other, solves a quadratic equation."""
-    r = 1 / noise
-    p, q = math.exp(-2 * r * r), math.exp(-r * r / 2)
-
-    def tails(moved, a, b):
-        return [float(ndtr(b - m) - ndtr(a - m)) for m in moved]
-
-    def part(x, forward):
-        # In u = exp(r y), P/Q times the density of x and y under N(0, I) is (p (a^2 + u^2)) / (q (a + u)).
-        a, slope = math.exp(r * x), math.exp(eps if forward else -eps) * q
-        root = slope * slope - 4 * p * (p * a * a - slope * a)
-        ends = [(slope + s * math.sqrt(root)) / (2 * p) for s in (-1, 1)] if root > 0 else [0.0, 0.0]
-        low, high = (math.log(end) / r if end > 0 else -math.inf for end in ends)
-        one, other = (math.exp(-((x - m) ** 2) / 2) for m in (2 * r, 0.0))
-        half = math.exp(-((x - r) ** 2) / 2)
-        moved, still, middle = tails((2 * r, 0.0, r), low, high)
-        inside = [(one * still + other * moved) / 2, (half * still + other * middle) / 2]
-        whole = [(one + other) / 2, (half + other) / 2]
-        if forward:
-            outside = [w - i for w, i in zip(whole, inside, strict=True)]
-            return outside[0] - math.exp(eps) * outside[1]
-        return inside[1] - math.exp(eps) * inside[0]
-
-    points = np.linspace(-9, 9 + 2 * r, 19).tolist()
-    return tuple(
-        sum(quad(part, a, b, args=(forward,), epsabs=1e-15, epsrel=1e-11, limit=200)[0] for a, b in pairwise(points))
-        / math.sqrt(2 * math.pi)
-        for forward in (True, False)
-    )
 
 
 def of_largest(noise, num_batches, eps):
@@ -84,17 +50,6 @@ def of_largest(noise, num_batches, eps):
     removed = above(first, 2 * r) - mp.exp(eps) * above(first, r)
     added = below(second, r) - mp.exp(eps) * below(second, 2 * r)
     return float(removed), float(added)
-
-
-@pytest.mark.parametrize("noise", [0.3, 0.5, 1.0, 2.0, 5.0])
-def test_pairs_of_two_batches_lie_below_the_outputs(noise):
-    """Neither pair knows more than both outputs, by an integral; the sum knows nearly all."""
-    for eps in (0.0, 0.05, 0.2, 0.6, 1.2):
-        exact = of_two_batches(noise, eps)
-        for by in (LARGEST, SUM):
-            for found, truth in zip(attained(noise, 2, by, eps), exact, strict=True):
-                assert found <= truth * (1 + 1e-9) + 1e-13
-        assert max(attained(noise, 2, SUM, eps)) >= 0.96 * max(exact) if eps == 0 else True
 
 
 @pytest.mark.share(8, by_day=4)
@@ -176,31 +131,11 @@ def test_lower_end_is_not_below_the_largest_output(noise, num_batches, eps):
     assert bracket.status == "certified"
 
 
-@pytest.mark.share(4, by_day=2)
-@pytest.mark.parametrize("noise", [0.5, 1.5])
-@pytest.mark.parametrize("eps", [0.0, 0.8, 2.0])
-def test_both_pairs_of_two_batches_lie_above_the_lower_end(noise, eps):
-    """Delta of the two attained pairs, by a sum over both outputs, is at least the lower end, and at most the upper one."""
-    r = 1 / noise
-    x = np.linspace(-9.0, 9.0 + 2 * r, 1_801)
-
-    def mixture(moved):
-        one, other = (np.exp(-((x - m) ** 2) / 2) for m in (moved, 0.0))
-        return (np.outer(one, other) + np.outer(other, one)) / 2 * ((x[1] - x[0]) ** 2 / (2 * math.pi))
-
-    deltas = []
-    for p, q in ((mixture(2 * r), mixture(r)), (mixture(r), mixture(0.0))):
-        deltas += [float(np.maximum(a - math.exp(eps) * b, 0).sum()) for a, b in ((p, q), (q, p))]
-    bracket = hs.shuffled_batches_delta_bracket(eps, noise_multiplier=noise, num_batches=2)
-    assert 0.5 * max(deltas) <= bracket.lower <= max(deltas) * (1 + 1e-4)
-    assert max(deltas) <= bracket.upper * (1 + 1e-4)
-
-
 @pytest.mark.share(4)
-@pytest.mark.parametrize("noise", [0.5, 1.5, 4.0])
+@pytest.mark.parametrize("noise", [0.3, 0.5, 1.0, 1.5, 4.0])
 @pytest.mark.parametrize("num_batches", [2, 3])
 def test_sums_of_outputs_know_nearly_all(noise, num_batches):
-    """The pair of the sum lies below the outputs' own, by a sum over all of them, and within 4 % of it at its first order."""
+    """Both pairs lie below the outputs' own, by a sum over all of them, that of the sum within 4 % of it at its first order; so do the ends."""
     r = 1 / noise
     points, coarse = {2: (1_501, 1e-4), 3: (221, 1e-3)}[num_batches]
     x = np.linspace(-7.0, 7.0 + 2 * r, points)
@@ -209,11 +144,13 @@ def test_sums_of_outputs_know_nearly_all(noise, num_batches):
     base = base * np.exp(-0.5 * sum(g * g for g in grids))
     p, q = (base * sum(np.exp(m * g - m * m / 2) for g in grids) / num_batches for m in (2 * r, r))
     for eps in (0.0, 0.1, 0.5, 1.5):
-        exact = max(float(np.maximum(a - math.exp(eps) * b, 0.0).sum()) for a, b in ((p, q), (q, p)))
-        found = max(attained(noise, num_batches, SUM, eps))
-        assert found <= exact * (1 + coarse) + 1e-12
-        if eps == 0:
-            assert found >= 0.96 * exact
+        exact = [float(np.maximum(a - math.exp(eps) * b, 0.0).sum()) for a, b in ((p, q), (q, p))]
+        for by in (LARGEST, SUM):
+            for found, truth in zip(attained(noise, num_batches, by, eps), exact, strict=True):
+                assert found <= truth * (1 + coarse) + 1e-12
+        assert eps > 0 or max(attained(noise, num_batches, SUM, eps)) >= 0.96 * max(exact)
+        bracket = hs.shuffled_batches_delta_bracket(eps, noise_multiplier=noise, num_batches=num_batches)
+        assert 0.5 * max(exact) <= bracket.lower <= max(exact) * (1 + coarse) <= bracket.upper * (1 + 2 * coarse)
 
 
 def test_two_epochs_of_the_review():

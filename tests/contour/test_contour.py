@@ -204,25 +204,6 @@ def test_few_steps_with_rare_samples_are_sharp(sigma, rate, steps):
     assert found["lower"] <= high
 
 
-def test_steps_may_be_split_among_entries():
-    """K adds: 700 and 300 steps are 1000."""
-    one = pairs.contour_bracket(sampled_gaussians(1.0, 0.01, 1000), True, True, 1e-6)
-    two = pairs.contour_bracket(sampled_gaussians(1.0, 0.01, 700) + sampled_gaussians(1.0, 0.01, 300), True, True, 1e-6)
-    assert one["lower"] <= two["upper"]
-    assert two["lower"] <= one["upper"]
-    assert two["upper"] - two["lower"] <= 1e-9
-
-
-def test_laplace_steps_count_beside_gaussian_ones():
-    """Gaussian and Laplace steps together: the bracket overlaps that of discretised losses, and is far narrower."""
-    ledger = [("gaussian", [0.8], 1.0, 1.0), ("laplace", [0.02], 1.0, 40.0), ("laplace", [0.3], 1.0, 2.0)]
-    one = pairs.contour_bracket(ledger, True, True, 1e-6)
-    other = pairs.pld_bracket(ledger, True, True, 1e-6, 0.0, 1e-3)
-    assert other[0] <= one["upper"]
-    assert one["lower"] <= other[1]
-    assert one["upper"] - one["lower"] <= 1e-9
-
-
 def test_large_losses_that_never_happen_do_no_harm():
     """At sigma = 10, q = 1e-4, E e^{2000 L} is made at 200 sigma; the cut leaves that out, and the Gaussian limit is near."""
     found = pairs.contour_bracket(sampled_gaussians(10.0, 1e-4, 1000), True, True, 1e-12)

@@ -19,12 +19,6 @@ from hockeystick.correlated_noise.conditional import PRODUCTS, posterior_bounds
 from participation import as_arrays, batch_law, mixture_deltas, toeplitz
 
 
-def density_ratio(y, means, weights, noise):
-    """Return the ratio of the mixture over patterns to the noise, at points y of shape (..., rows)."""
-    exponents = (y @ means.T - 0.5 * (means**2).sum(axis=1)) / noise**2
-    return np.exp(exponents) @ weights
-
-
 def exact_deltas(strategy, rate, noise, epsilons, separation=1):
     """Return the larger delta over all patterns of coins: for smooth tails good to 1e-8 or so."""
     rows, steps = strategy.shape
@@ -61,29 +55,6 @@ def test_against_quadrature(strategy, rate, noise):
         assert found.epsilon(failure + 0.1) == found.accountant().epsilon(failure + 0.1)
         alone = hs.Accountant().compose(hs.Composed(found.steps))
         assert found.epsilon(failure + 0.1) == pytest.approx(alone.epsilon(0.1), rel=1e-9)
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize(("steps", "bands"), [(4, 2), (4, 4), (3, 3)])
-def test_against_sampling(steps, bands):
-    """Four steps by sampling: delta is above the lower end of what 10^5 samples say with an error probability of 1e-9."""
-    rng = np.random.default_rng(21)
-    for rate, noise in ((0.05, 3.0), (0.25, 1.0)):
-        c = square_root_coefficients(bands)
-        strategy = toeplitz(c, steps)
-        patterns, weights = as_arrays(batch_law(steps, 1, rate), steps)
-        means = patterns @ strategy.T
-        size = 100_000
-        chosen = means[rng.choice(len(means), size=size, p=weights)]
-        ratio = density_ratio(chosen + noise * rng.normal(size=chosen.shape), means, weights, noise)
-        found = conditional_composition(c, steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-5)
-        dense = conditional_composition(strategy, sampling_rate=rate, noise_multiplier=noise, failure=1e-5)
-        for epsilon in EPSILONS[:5]:
-            mean = np.maximum(1 - math.exp(epsilon) / ratio, 0).mean()
-            lower = mean - math.sqrt(math.log(1e9) / (2 * size))  # Hoeffding
-            assert lower <= found.delta(epsilon)
-            assert lower <= dense.delta(epsilon)
-            assert found.delta(epsilon) >= dense.delta(epsilon) * (1 - 1e-2)  # rows in the middle stand for all
 
 
 def test_chosen_updates_gain_nothing():

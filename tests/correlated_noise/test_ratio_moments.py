@@ -9,6 +9,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.correlated_noise import min_separated_poisson, square_root_coefficients
 from hockeystick.correlated_noise.ratio_moments import RatioMoments, min_separated_moments, uniform_moments
+from participation import batch_law
 
 LINE = np.linspace(-30.0, 30.0, 60_001)
 DENSITY = np.exp(-0.5 * LINE**2) / math.sqrt(2.0 * math.pi) * (LINE[1] - LINE[0])
@@ -74,17 +75,8 @@ def test_moments_are_means_over_patterns(
     for t, d in itertools.product(range(steps), range(bands)):
         if d <= t:
             gram[t, t - d] = gram[t - d, t] = products[t, d]
-    chances: dict[tuple[int, ...], float] = {}
-    for start, coins in itertools.product(range(len(first)), itertools.product((0, 1), repeat=steps)):
-        free, chance, pattern = start, float(first[start]), []
-        for t, coin in enumerate(coins):  # all coins are thrown, some are ignored
-            chance *= rate if coin else 1.0 - rate
-            if coin and t >= free:
-                free = t + separation
-                pattern.append(t)
-        chances[tuple(pattern)] = chances.get(tuple(pattern), 0.0) + chance
-    patterns = list(chances)
-    weights = np.array([chances[each] for each in patterns])
+    law = batch_law(steps, separation, rate, first)
+    patterns, weights = list(law), np.array(list(law.values()))
     pairs = np.exp([[gram[np.ix_(one, other)].sum() for other in patterns] for one in patterns])
     cubes = np.einsum("ij,ik,jk->ijk", pairs, pairs, pairs)
     expected = [

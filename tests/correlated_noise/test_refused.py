@@ -28,7 +28,6 @@ REFUSED = r"""
 matrix_sensitivity([], participation="single") -> dimensions and an entry
 matrix_sensitivity(np.zeros((2, 2)), participation="single") -> all zero
 matrix_sensitivity(np.ones((2, 2, 2)), participation="single") -> one or two dimensions
-matrix_sensitivity("identity", participation="single") -> TypeError: strategy must be a real
 matrix_sensitivity([1.0], participation="single") -> needs steps
 matrix_sensitivity(np.eye(2), participation="single", steps=2) -> takes no steps
 matrix_sensitivity(np.eye(2), participation="often") -> participation must be

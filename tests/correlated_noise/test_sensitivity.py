@@ -209,12 +209,6 @@ def test_scale():
             assert found.lower == pytest.approx(one.lower * scale, rel=1e-12)
 
 
-def test_square_root():
-    """The coefficients make a matrix whose square is that of prefix sums."""
-    root = toeplitz(square_root_coefficients(40), 40)
-    assert root @ root == pytest.approx(np.tril(np.ones((40, 40))), abs=1e-13)
-
-
 def test_independent_noise_is_dp_sgd():
     """The identity has the sensitivity of its participations; with one part cyclic sampling is DP-SGD."""
     for most in (1, 3, 10):
@@ -226,30 +220,6 @@ def test_independent_noise_is_dp_sgd():
     assert (step.mechanism.sampling_rate, count) == (0.1, 10)
     assert step.mechanism.mechanism.noise_multiplier == pytest.approx(2.0, rel=1e-12)
     assert step.premises().attained
-
-
-def test_cyclic_poisson_against_all_draws():
-    """Delta of a banded mechanism, from its mixture over all draws in all rows at once, by simulation."""
-    rng, rate, noise, eps = np.random.default_rng(2), 0.3, 0.8, 0.7
-    strategy = toeplitz([0.8, -0.6], 6)  # columns of norm 1, but the last
-    step, count = cyclic_poisson(strategy, steps=6, separation=2, sampling_rate=rate, noise_multiplier=noise)
-    assert (count, step.mechanism.sampling_rate) == (3, rate)
-    draws = np.array(list(itertools.product((0, 1), repeat=3)))
-    weights = np.prod(np.where(draws, rate, 1 - rate), axis=1)
-    means = draws @ strategy[:, [0, 2, 4]].T  # of a record of the first part
-
-    def log_densities(y):
-        squares = ((y[:, None, :] - means) ** 2).sum(axis=-1) / (2 * noise**2)
-        return np.log(np.exp(-squares) @ weights), -(y**2).sum(axis=-1) / (2 * noise**2)
-
-    z = noise * rng.normal(size=(150_000, 6))
-    with_record, without = log_densities(means[rng.choice(len(draws), len(z), p=weights)] + z)
-    removed = np.maximum(0.0, -np.expm1(eps + without - with_record))
-    with_record, without = log_densities(z)
-    added = np.maximum(0.0, -np.expm1(eps + with_record - without))
-    certified = hs.Accountant().compose(step, count).delta(eps)
-    largest = max(removed, added, key=np.mean)
-    assert abs(largest.mean() - certified) < 5 * largest.std() / math.sqrt(len(z))
 
 
 def test_columns_of_other_norms():

@@ -19,7 +19,6 @@ model_sensitivity([], smoothness=1.0) -> local steps as their last axis
 model_sensitivity([-0.1], smoothness=1.0) -> step_sizes\[0\] must be non-negative
 model_sensitivity([0.1], smoothness=2.0, prox=2.0) -> prox must be above smoothness \(2.0\), not 2.0
 data_sensitivity([0.6], num_clients=1, clip_norm=1.0, prox=2.0) -> at most 1/prox \(0.5\), not 0.6
-data_sensitivity([0.6], num_clients=1, clip_norm=0.0) -> clip_norm must be positive, not 0
 step_sizes(rounds=1, local_steps=1, learning_rate=1.0, schedule="linear") -> schedule must be one of
 trusted_aggregator_batches(1.0, **BATCHES | {"batch_sizes": [10, 0]}) -> batch_sizes\[1\] must be an integer
 trusted_aggregator_batches(1.0, **BATCHES | {"batch_sizes": []}) -> batch_sizes must be one-dimensional and not empty

@@ -25,23 +25,7 @@ def test_step_sizes(schedule: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("prox", [None, 2.0, 1.5000001, 3.0])
-def test_schedules_in_many_digits(schedule: str, prox: float | None) -> None:
-    """Products and sums of the definitions at 40 digits are below, by at most 1e-13 of themselves."""
-    function = theorems.fedavg_rounds if prox is None else theorems.fedprox_rounds
-    pull = {} if prox is None else {"prox": prox}
-    steps = federated.step_sizes(schedule=schedule, **LOCAL)
-    with mp.workdps(40):
-        rho, gamma = function(num_clients=20, clip_norm=2.0, smoothness=1.5, schedule=schedule, **LOCAL, **pull)
-    found = federated.model_sensitivity(steps, smoothness=1.5, **pull)
-    drift = federated.data_sensitivity(steps, num_clients=20, clip_norm=2.0, **pull)
-    for t in range(4):
-        assert 1 <= found[t] / rho[t] < 1 + 1e-13
-        assert 1 <= drift[t] / gamma[t] < 1 + 1e-13
-
-
-@given(STEPS, st.sampled_from([0.0, 1e-9, 0.7, 1.9]), st.sampled_from([None, 2.0]))
+@given(STEPS, st.sampled_from([0.0, 1e-9, 0.7, 1.9, 1.9999999]), st.sampled_from([None, 2.0]))
 def test_any_steps_are_rounded_up(steps: list[float], smoothness: float, prox: float | None) -> None:
     """The exact recursions on the very doubles are never above, whatever the order of the steps."""
     pull = 0 if prox is None else mp.mpf(prox)

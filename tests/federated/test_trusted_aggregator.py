@@ -79,12 +79,6 @@ def test_a_shrinking_ball_hides_no_more_than_a_chain_shows(lipschitz: float) -> 
     assert delta == federated.trusted_aggregator(1.0, **arguments, radius=10.0, loss="convex") or lipschitz < 10
 
 
-def test_suffix_of_the_last_round_is_no_stop() -> None:
-    """A suffix of one round stops after the last: both functions agree."""
-    stopped = federated.trusted_aggregator_random_stop(0.7, **AGGREGATOR, suffix=0.01)
-    np.testing.assert_allclose(stopped, federated.trusted_aggregator(0.7, **AGGREGATOR), rtol=1e-14)
-
-
 def test_schedule_shapes() -> None:
     """The last axis of the four arguments is the round; leading axes broadcast with the other arguments."""
     rates = np.linspace(0.1, 0.5, 6)

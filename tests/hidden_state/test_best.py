@@ -101,6 +101,13 @@ def once(**more: Any) -> Callable[[float, dict[str, Any], int], float]:
 
 
 SMOOTH = {"smoothness": 0.5}  # so that no step expands
+
+
+def without(process: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a process whose steps do not expand, without an argument."""
+    return {key: value for key, value in (process | SMOOTH).items() if key != name}
+
+
 FAMILIES: dict[str, Callable[[float, dict[str, Any], int], float]] = {
     "best": once(),
     "best on a ball": once(ball_dimension=2),
@@ -110,6 +117,10 @@ FAMILIES: dict[str, Callable[[float, dict[str, Any], int], float]] = {
     "best, random stop": lambda eps, p, n: last_iterate.best_random_stop(eps, num_records=n, **p).delta,
     "federated": lambda eps, p, n: federated.best(eps, **users(p, num_users=3 * n)).delta,
     "federated, sampled": lambda eps, p, n: federated.best_sampled(eps, **users(p, rounds=n)).delta,
+    "Theorem 3": lambda eps, p, n: last_iterate.pnsgd_laplace(
+        eps, index=1, num_records=n, noise_scale=1.0, **without(p, "noise_std")
+    ),
+    "Proposition 1": lambda eps, p, n: last_iterate.pnsgd_rdp(eps, index=1, num_records=n, **without(p, "diameter")),
     "Theorem 4": lambda eps, p, n: last_iterate.pnsgd_gaussian(eps, index=1, num_records=n, **p | SMOOTH),
     "Theorem 5": lambda eps, p, n: last_iterate.pnsgd_gaussian_random_stop(eps, num_records=n, **p | SMOOTH),
 }

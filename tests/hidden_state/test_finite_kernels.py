@@ -78,25 +78,11 @@ def test_dobrushin() -> None:
     assert hs.contraction_coefficient([[0.2, 0.8]] * 3, [0.0, 1.0]).tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("eps", [0.0, 0.2, 1.0])
-def test_random_laws_stay_below(eps: float) -> None:
-    """No two laws among 20,000, most of them on few inputs, contract less than either function says."""
-    rng, gamma = np.random.default_rng(3), math.exp(eps)
-    for kernel in (rng.dirichlet(np.ones(4), size=5), rng.dirichlet(np.full(3, 0.2), size=4)):
-        mu, nu = (rng.dirichlet(np.full(len(kernel), power), size=10_000) for power in (0.3, 0.1))
-        mu[::2] = 0.97 * nu[::2] + 0.03 * mu[::2]  # small divergences
-        before = np.maximum(mu - gamma * nu, 0).sum(axis=1)
-        after = np.maximum((mu - gamma * nu) @ kernel, 0).sum(axis=1)
-        kept = before > 1e-12
-        assert kept.sum() > 1000
-        assert np.all(after[kept] <= hs.contraction_coefficient(kernel, eps) * before[kept] + 1e-15)
-        assert np.all(after[kept] <= hs.nonlinear_contraction(kernel, eps, before[kept]) + 1e-15)
-
-
+@pytest.mark.parametrize("eps", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("delta", [0.05, 0.3, 0.8])
-def test_linear_programs(delta: float) -> None:
+def test_linear_programs(delta: float, eps: float) -> None:
     """The supremum over all pairs of laws is a linear program for each set of outputs; its optimum is the result."""
-    rng, eps = np.random.default_rng(5), 0.4
+    rng = np.random.default_rng(5)
     gamma = math.exp(eps)
     for rows, columns in ((2, 3), (4, 3), (3, 4)):
         kernel = rng.dirichlet(np.ones(columns), size=rows)
@@ -111,20 +97,6 @@ def test_linear_programs(delta: float) -> None:
             found = linprog(objective, limits, [0.0] * rows + [delta], sums, [1.0, 1.0], bounds=(0, None))
             best = max(best, -found.fun)
         assert hs.nonlinear_contraction(kernel, eps, delta) == pytest.approx(best, abs=1e-9)
-
-
-def test_nonlinear_attains_and_dominates() -> None:
-    """It grows with delta, is at most the coefficient times delta and equal to it at delta = 1 or eps = 0; 0 gives 0."""
-    kernel = np.random.default_rng(0).dirichlet(np.ones(5), size=4)
-    delta = np.linspace(0.0, 1.0, 201)
-    for eps in (0.0, 0.3, 2.0):
-        after, linear = hs.nonlinear_contraction(kernel, eps, delta), hs.contraction_coefficient(kernel, eps) * delta
-        assert np.all(np.diff(after) >= 0)
-        assert np.all(after <= linear * (1 + 1e-13) + 1e-15)
-        assert after[0] == 0
-        np.testing.assert_allclose(after[-1], linear[-1], rtol=1e-12)
-        if eps == 0:
-            np.testing.assert_allclose(after, linear, rtol=1e-12)
 
 
 @pytest.mark.parametrize("r", [0.1, 1.0, 5.0, math.inf])

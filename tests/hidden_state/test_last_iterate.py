@@ -83,33 +83,3 @@ def test_renyi_route_says_nothing_below_kappa(eps: float) -> None:
     assert last_iterate.pnsgd_rdp(eps, **arguments) == 1
     if eps < 0.01:
         assert math.exp(-((eps - 8) ** 2) / 32) < hs.theta(eps, 4.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "larger_is_more"),
-    [
-        ("learning_rate", -1),
-        ("noise_std", -1),
-        ("lipschitz", 1),
-        ("diameter", 1),
-        ("index", 1),
-        ("strong_convexity", -1),
-    ],
-)
-def test_monotone(name: str, larger_is_more: int) -> None:
-    """More noise, smaller sensitivity, earlier records, smaller sets, more convexity: never less private."""
-    base = FUNCTIONS["pnsgd_gaussian"]
-    values = np.arange(1, 41) if name == "index" else base[name] * np.linspace(0.2, 2, 30)
-    delta = last_iterate.pnsgd_gaussian(np.array([[0.0], [0.5], [3.0]]), **(base | {name: values}))
-    more = delta[:, ::larger_is_more]
-    assert np.all(more[:, 1:] >= more[:, :-1] * (1 - 1e-12))
-
-
-def test_decreasing_in_eps() -> None:
-    """Delta falls with eps, for every function."""
-    eps = np.linspace(0, 15, 200)
-    for name, arguments in FUNCTIONS.items():
-        delta = getattr(last_iterate, name)(eps, **arguments)
-        assert np.all(delta[1:] <= delta[:-1] * (1 + 1e-12))
-        assert np.all((delta >= 0) & (delta <= 1))
-        assert getattr(last_iterate, name)(np.inf, **arguments) == 0

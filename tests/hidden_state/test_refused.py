@@ -26,16 +26,11 @@ NAMES = {
 }  # fmt: skip
 REFUSED = r"""
 shifted_interpolation(**SHIFTS | {"initial_gap": math.inf}) -> initial_gap .* inf
-contraction_sum(**SUM | {"first": -0.1}) -> first must be non-negative and finite, not -0.1
 contraction_sum(**SUM | {"first": math.inf}) -> first .* inf
 contraction_sum(**SUM | {"weights": -1.0}) -> weights .* -1.0
 contraction_sum(**SUM | {"weights": math.inf}) -> weights .* inf
 contraction_sum(**SUM | {"rounds": 0}) -> rounds must be an integer .* 0
-contraction_sum(**SUM | {"rounds": 2.5}) -> rounds .* 2.5
-contraction_sum(**SUM | {"rounds": math.nan}) -> rounds .* nan
-contraction_sum(**SUM | {"rounds": "3"}) -> TypeError: rounds
 contraction_sum(**SUM | {"num_threads": 0}) -> num_threads .* 0
-contraction_sum(**SUM | {"num_threads": 1.5}) -> TypeError: num_threads
 contraction_sum(**SUM | {"on_error": "ignore"}) -> on_error .* 'ignore'
 contraction_sum(0.5, [[0.1, 0.2, 0.3], [0.1, 0.2, 1.3]]) -> eta\[1, 2\]
 contraction_sum(0.5, 0.5) -> first, eta and weights must have the rounds as their last axis
@@ -45,14 +40,9 @@ shifted_interpolation(**SHIFTS | {"rho": math.inf}) -> rho .* inf
 shifted_interpolation(**SHIFTS | {"rho": [1.0, 1.0]}) -> rho must be a scalar, .* \(2,\)
 shifted_interpolation(**SHIFTS | {"gamma": math.inf}) -> gamma .* inf
 shifted_interpolation(**SHIFTS | {"rounds": 0}) -> rounds .* 0
-shifted_interpolation(**SHIFTS | {"rounds": 1.5}) -> rounds .* 1.5
-shifted_interpolation(**SHIFTS | {"rounds": "1"}) -> TypeError: rounds
 shifted_interpolation(**SHIFTS | {"initial_gap": -1.0}) -> initial_gap .* -1.0
 shifted_interpolation(**SHIFTS | {"initial_gap": [1.0]}) -> initial_gap must be a scalar, .* \(1,\)
-shifted_interpolation(**SHIFTS | {"initial_gap": "1"}) -> TypeError: initial_gap
 shifted_interpolation(**SHIFTS | {"diameter": 0.0}) -> diameter .* 0.0
-shifted_interpolation(**SHIFTS | {"diameter": math.nan}) -> diameter .* nan
-shifted_interpolation(**SHIFTS | {"diameter": 1j}) -> TypeError: diameter
 shifted_interpolation(**SHIFTS | {"diameter": 1.0, "initial_gap": 2.0}) -> diameter must be at least initial_gap, not 1.0
 shifted_interpolation([1.0] * 4, [1.0, 1.0, -1.0, 1.0]) -> gamma\[2\].*-1
 shifted_interpolation(1.0, 1.0) -> rho and gamma must be one-dimensional
@@ -69,8 +59,6 @@ contraction_coefficient(np.zeros((0, 3)), 1.0) -> not of shape \(0, 3\)
 nonlinear_contraction([[0.5, 0.6], [0.5, 0.5]], 1.0, 0.5) -> kernel\[0\] must sum to 1 within 1e-09
 nonlinear_contraction([[0.5, 0.5], [1.0]], 1.0, 0.5) -> TypeError: kernel must be a matrix of numbers whose rows have one length
 nonlinear_contraction([0.5, 0.5], 1.0, 0.5) -> kernel must be a matrix with at least one row and one column, not of shape \(2,\)
-nonlinear_contraction("flip", 1.0, 0.5) -> TypeError: kernel must be
-nonlinear_contraction(-2.0, 1.0, 0.5) -> kernel must be non-negative, not -2
 pnsgd_lipschitz(learning_rate=1.99, smoothness=1.0, strong_convexity=0.1) -> learning_rate must be at most 2/\(smoothness \+ strong_convexity\)
 iteration_rdp(**STEPS | {"order": 1.0}) -> order must be above 1
 iteration_rdp(**STEPS | {"order": math.inf}) -> order must be above 1 and finite

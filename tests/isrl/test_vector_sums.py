@@ -125,16 +125,6 @@ def test_epsilon_and_delta_agree() -> None:
     assert isrl.vector_sum_epsilon(**setting, dimension=4, delta=1e-7) > epsilon
 
 
-def test_one_coordinate_is_above_the_exact_delta() -> None:
-    """For one coordinate the exact formula of `binomial_mechanism_delta` is never larger."""
-    for epsilon in (0.1, 1.0):
-        exact = isrl.binomial_mechanism_delta(epsilon, trials=5000, probability=0.25, shift=20)
-        bound = isrl.vector_sum_delta(
-            epsilon, num_messages=1000, levels=20, noise_bits=5, probability=0.25, dimension=1
-        )
-        assert exact <= bound
-
-
 def test_too_little_noise_promises_nothing() -> None:
     """Noise that cannot cover one record's levels has an infinite epsilon and a delta of 1, as has none."""
     for messages, bits in ((3, 2), (100, 0), (10, 1)):

@@ -96,14 +96,3 @@ def test_below_the_doubles_sampling_still_helps(rate, sampled):
     for noise, eps in ((0.02, 1.0), (0.02, 1000.0)):
         found = hs.Accountant("replace").compose(sampled(noise, rate), 50).delta_bracket(eps)
         assert found.upper <= min(50 * rate, 1.0) * (1 + 1e-9)
-
-
-def test_at_most_a_removal_and_an_addition():
-    """A replacement is a removal and an addition: at most their group bound, and more than either alone."""
-    step = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
-    replaced = hs.Accountant("replace").compose(step, 500).epsilon(1e-5)
-    removed = hs.Accountant().compose(step, 500)
-    assert removed.epsilon(1e-5) < replaced
-    half = 1.0 * removed.epsilon(1e-6)
-    assert replaced <= 2 * half + 1e-3  # (eps, delta) twice is (2 eps, (1 + e^eps) delta)
-    assert (1 + math.exp(half)) * 1e-6 <= 1e-5

@@ -19,7 +19,7 @@ from sampled_gaussian import Cell
 
 
 @pytest.mark.parametrize("steps", [1, 7, 100, 10_000, 1_000_000])
-@pytest.mark.parametrize("mu", [0.05, 1.0, 5.0])
+@pytest.mark.parametrize("mu", [1e-6, 0.05, 1.0, 5.0, 1e3])
 def test_gaussian_closed_form(mu, steps):
     """T Gaussians are one: the closed form lies in the bracket from delta = 1/3 down to 1e-250."""
     pld = compose(hs.Gaussian(math.sqrt(steps) / mu), steps)
@@ -42,23 +42,6 @@ def test_dpsgd_reference(case, index):
     bracket = compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps).epsilon_bracket(delta)
     assert_inside(bracket, exact, 2e-6)
     assert bracket.upper - bracket.lower <= 2e-3 * bracket.upper
-
-
-def test_two_laplaces():
-    """Two Laplace steps agree with the exact two-step integral."""
-    mp.mp.dps = 30
-    for shift, eps in [(1.0, 0.5), (1.0, 1.5), (0.3, 0.1)]:
-        # The inner step is exact: delta_2(eps) = E_P[delta_1(eps - L)], L of the other step with atoms at both ends.
-        one = lambda x, r=shift: max(0, 1 - mp.exp((x - r) / 2), 1 - mp.exp(x))
-        density = lambda l, r=shift: mp.exp((l - r) / 2) / 4
-        points = sorted({-shift, shift, *(x for x in (eps - shift, eps, eps + shift) if -shift < x < shift)})
-        middle = mp.quad(lambda l, e=eps, f=one, d=density: f(e - l) * d(l), points)
-        exact = middle + one(eps - shift) / 2 + one(eps + shift) * mp.exp(-shift) / 2
-        bracket = compose(hs.Laplace(1 / shift), 2).delta_bracket(eps)
-        assert_inside(bracket, float(exact), 1e-14)
-        assert bracket.upper - bracket.lower <= 1.001e-3 * bracket.upper
-    assert_inside(compose(hs.Laplace(1.0)).delta_bracket(0.5), hs.laplace_theta(0.5, 1.0), 1e-15)
-    assert_inside(compose(hs.Laplace(1.0), adjacency="replace").delta_bracket(0.5), hs.laplace_theta(0.5, 2.0), 1e-15)
 
 
 def test_bounded_loss():
@@ -121,16 +104,6 @@ def test_randomized_response():
     p, q = np.array([0.625, 0.125, 0.25]), np.array([0.125, 0.625, 0.25])
     bracket = compose(hs.RandomizedResponse(0.5, 4), 5, adjacency="replace").delta_bracket(1.0)
     assert_inside(bracket, either(product(*[p] * 5), product(*[q] * 5), 1.0), 1e-14)
-
-
-@pytest.mark.parametrize("noise", [1e-3, 0.01, 100.0, 1e6])
-def test_extreme_noise(noise):
-    """Very small and very large noise give brackets of the closed form, however wide."""
-    for steps in (1, 10**9):
-        mu = math.sqrt(steps) / noise
-        for eps in (0.1, 1.0):
-            exact = hs.theta(eps, mu)
-            assert_inside(compose(hs.Gaussian(noise), steps).delta_bracket(eps), exact, 1e-12 * exact)
 
 
 @pytest.mark.share(8, by_day=2)

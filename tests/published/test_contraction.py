@@ -55,23 +55,10 @@ def test_proposition_1_is_refuted() -> None:
     assert hs.theta(0.0, 4.0) == pytest.approx(2 * norm.cdf(2) - 1, rel=1e-12)
 
 
-def test_theorem_5() -> None:
-    """The printed series is theta/(n (1 - theta')); it is above its first n terms, and close where they are few that count."""
-    for eps, noise in ((0.0, 1.0), (1.0, 1.0), (1.0, 4.0), (3.0, 0.3)):
-        cell = STEP | {"noise_std": noise, "diameter": 1.0}
-        printed = published.pnsgd_gaussian_random_stop(eps, **cell)
-        m = theorems.contraction(0.7, 0.5, 0.2)
-        with mp.workdps(50):
-            first, factor = (
-                theorems.theta(mp.mpf(eps), 2 / mp.mpf(noise)),
-                theorems.theta(mp.mpf(eps), m / (mp.mpf(0.7) * noise)),
-            )
-            assert abs(printed / (first / (40 * (1 - factor))) - 1) < 1e-11
-        finite = last_iterate.pnsgd_gaussian_random_stop(eps, **cell)
-        assert finite <= printed * (1 + 1e-12)
-        if noise >= 1:
-            assert printed == pytest.approx(finite, rel=0.05)
-    assert published.pnsgd_gaussian_random_stop(0.0, **(STEP | {"learning_rate": 1e-3}), diameter=1.0) == math.inf
+def test_theorem_5_without_contraction() -> None:
+    """Where no later step hides anything the printed series is infinite."""
+    cell = STEP | {"learning_rate": 1e-3, "diameter": 1.0}
+    assert published.pnsgd_gaussian_random_stop(0.0, **cell) == math.inf
 
 
 def test_broken_number_of_rounds() -> None:

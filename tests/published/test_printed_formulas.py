@@ -22,20 +22,10 @@ XI = [1.9946235e-4, 3.1913976e-3, 1.6906054e-5]
 NAMES = {**vars(silo_arguments), **vars(published), "N2": N2, "SILOS": SILOS, "XI": XI}
 SOUND = """
 group_privacy(0.1, 1e-8, 10) -> (1.0, 2.4596031e-07)
-group_privacy(0.01, 1e-9, 100) -> (1.0, 2.6912345e-07)
-group_privacy(1, 1e-10, 3) -> (3, 2.2167168e-09)
 user_level_to_isrl(1, 1e-5, 100) -> (0.01, 2.5e-08)
-user_level_to_isrl(0.5, 1e-6, 1000) -> (5e-4, 2.5e-10)
-group_privacy(0.01, 2.5e-08, 100) -> (1.0, 6.7280862e-06)
-group_privacy(5e-4, 2.5e-10, 1000) -> (0.5, 4.1197428e-07)
 subsampling_amplification(1.0, 1e-5, 0.1) -> (0.2, 1e-5)
-subsampling_amplification(0.5, 1e-5, 0.01) -> (0.01, 1e-5)
 noisy_mb_sgd_sigma(**setting(SIGMA, (1, 1000, 50, 1, 1e-5))) -> 1.597848
-noisy_mb_sgd_sigma(**setting(SIGMA, (2, 1238, 35, 6, N2))) -> 0.42609769
-noisy_mb_sgd_sigma(**setting(SIGMA, (1, 10_000, 200, 2, 1e-6))) -> 0.19286808
 min_batch_size(num_records=1000, rounds=50, epsilon=1, delta=1e-5) -> 7.1556985
-min_batch_size(num_records=1238, rounds=35, epsilon=6, delta=N2) -> 57.431583
-min_batch_size(num_records=10_000, rounds=200, epsilon=2, delta=1e-6) -> 65.633625
 min_batch_size(num_records=[500, 2000], rounds=50, epsilon=[0.5, 2], delta=[1e-5, 1e-6]) -> [1.7889246, 26.25345]
 one_pass_sigma(lipschitz=[1, 2], batch_size=[10, 50], epsilon=[1, 0.5], delta=[1e-5, 1e-6]) -> [1.9379221, 1.6956168]
 experimental_batch_size(num_records=[1238, 202], rounds=[35, 100], epsilon=[6, 3]) -> [256.29035, 17.493713]
@@ -51,14 +41,10 @@ erm_rounds(**setting(ERM, (1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10))) -> 10.9
 multistage_schedule(**setting(STAGES, (1.0, 0.1, 1.0, 1.0, 2000)))[0] -> (1707, 2)
 multistage_schedule(**setting(STAGES, (10.0, 0.1, 2.0, 5.0, 20_000)))[2] -> (5462, 20)
 shuffle_composed_delta(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50) -> 7e-7
-shuffle_composed_delta(0.1, 1e-15, num_silos=50_000, num_records=10, rounds=20) -> 1.4e-7
 utility_loss_constant(1, 0.5, 0.1) -> 2.6
-utility_loss_constant(2, 1, 0.5) -> 11
 utility_loss_constant(1, 0.5, 0.1, fixed=True) -> 2.35
-utility_loss_constant(2, 1, 0.5, fixed=True) -> 10
 sampled_update_variance([1, 2, 3], 0.2) -> 2.24
 distortion_ratio([0.1, 0.2, 0.3], 0.2) -> 3
-distortion_ratio([0.05, 0.05], 0.1) -> 1
 """
 
 

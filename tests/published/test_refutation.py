@@ -7,7 +7,6 @@ Gaussian-DP parameter is sqrt(T) d sqrt(m)/sigma.
 
 import math
 import warnings
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -129,18 +128,6 @@ def test_printed_bound_falls_with_smoothness() -> None:
     assert np.ptp(federated.fedavg_gdp(**arguments)) == 0
 
 
-@pytest.mark.parametrize(
-    ("rounds", "true", "printed"), [(2, 0.0396, 0.0318), (10, 0.3525, 0.0823), (50, 0.8764, 0.0825)]
-)
-def test_delta(rounds: int, true: float, printed: float) -> None:
-    """At eps = 1, half a unit a round and rho = 2: the delta that is lost."""
-    arguments = federation(rounds=rounds, local_steps=1, num_clients=4, noise_std=2.0, learning_rate=1.0)
-    exact = hs.gdp_delta(last_model(rounds, 0.5, 4, 2.0), 1.0)
-    np.testing.assert_allclose(federated.fedavg_delta(1.0, **arguments), exact, rtol=1e-11)
-    np.testing.assert_allclose(exact, true, atol=0, rtol=2e-3)
-    np.testing.assert_allclose(hs.gdp_delta(published.fedavg_gdp(**arguments), 1.0), printed, rtol=2e-3)
-
-
 def clipped(gradient: np.ndarray, norm: float) -> np.ndarray:
     """Clip each row to a norm, as the algorithm does."""
     return gradient / np.maximum(1.0, np.linalg.norm(gradient, axis=1, keepdims=True) / norm)
@@ -216,31 +203,6 @@ def test_clipping_destroys_contraction() -> None:
     stretch = np.linalg.norm(step(w + shift) - step(w), axis=1) / np.linalg.norm(shift, axis=1)
     assert 1.35 < stretch.max() < math.sqrt(2)
     assert stretch.max() <= 1 + learning_rate * 100.0
-
-
-def first_exceeded(printed, sensitivity: float, **arguments: float) -> int:
-    """Return the first round in which the exact parameter of linear losses exceeds a printed bound."""
-    common = {"num_clients": 10, "clip_norm": 1.0, "noise_std": 1.0, "smoothness": 1.0, **arguments}
-    exceeded = (
-        t for t in range(1, 200) if printed(rounds=t, **common) < last_model(t, sensitivity, 10, 1.0) * (1 - 1e-9)
-    )
-    return next(exceeded)
-
-
-def test_from_which_round_on() -> None:
-    """Linear losses exceed (a) from two rounds on; (b) and Theorem 15 later, and when depends on the settings."""
-    harmonic = 1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5
-    assert first_exceeded(published.fedavg_gdp, 0.5, local_steps=5, learning_rate=0.5) == 2
-    cyclic = {"learning_rate": 0.5, "schedule": "cyclic", "c": 1.3}
-    assert first_exceeded(published.fedavg_gdp, 0.1 * harmonic, local_steps=5, **cyclic) == 8
-    for local_steps, expected in ((5, 7), (1, 76)):
-        sensitivity = 2 / (10 * 2.0) * (1 - 0.8**local_steps)
-        assert (
-            first_exceeded(published.fedprox_gdp, sensitivity, local_steps=local_steps, learning_rate=0.1, prox=2.0)
-            == expected
-        )
-    said = (Path(__file__).parents[2] / "docs" / "guide" / "researcher.md").read_text(encoding="utf-8")
-    assert "linear losses exceed (a) from two rounds on, (b) and 15 from some round on" in said
 
 
 @pytest.mark.parametrize("local_steps", [1, 5])

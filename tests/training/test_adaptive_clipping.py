@@ -91,15 +91,10 @@ def test_without_the_shift_the_number_would_be_too_small():
 
 
 REFUSED = r"""
-noise(0.0, 1.0) -> noise_multiplier must be positive and finite, not 0.0
-noise(math.inf, 1.0) -> noise_multiplier must be positive and finite, not inf
-noise(math.nan, 1.0) -> noise_multiplier must be positive and finite, not nan
-noise("1", 1.0) -> TypeError: noise_multiplier must be a real number, not '1'
 noise(1.0, 0.0) -> count_noise must be positive and finite, not 0.0
 noise(1.0, math.inf) -> count_noise must be positive and finite, not inf
 noise(1.0, True) -> TypeError: count_noise must be a real number, not True
 noise(1.0, 0.5) -> count_noise must be above half the noise_multiplier \(1\.0\), not 0\.5
-noise(1.0, 0.1) -> count_noise must be above half the noise_multiplier \(1\.0\), not 0\.1
 noise(1.7e+308, math.nextafter(8.5e+307, math.inf)) -> count_noise .* beyond the doubles
 """
 

@@ -112,14 +112,6 @@ def test_shuffled_clients_stay_below(clients, noise):
             assert exact < claimed.delta(eps)
 
 
-def test_shuffled_is_no_poisson_number():
-    """What shuffled clients get is never below the epsilon of a Poisson sample of the same rate."""
-    for noise in (0.4, 0.75, 2.0):
-        for rounds in (1, 20, 400):
-            shuffled = parameters(sampling="shuffled", noise_std=noise, rounds=rounds).accountant().epsilon(1e-6)
-            assert shuffled > parameters(noise_std=noise, rounds=rounds).accountant().epsilon(1e-6)
-
-
 SECURE = {
     "num_clients": 1000,
     "dropouts": 100,
@@ -224,27 +216,17 @@ def test_replaced_clients():
 REFUSED = r"""
 parameters(clients_per_round=1001) -> at most num_clients
 parameters(sampling="all") -> with sampling
-parameters(num_clients=0) -> num_clients must be
-parameters(rounds=0) -> rounds must be
-parameters(rounds=2.5) -> TypeError: rounds must be
-parameters(clip_norm=math.inf) -> clip_norm must be
-parameters(noise_std=0.0) -> noise_std must be
-parameters(noise_std=math.nan) -> noise_std must be
 parameters(noise_on="server") -> noise_on must be
 parameters(sampling="uniform") -> sampling must be
 parameters(sampling=True) -> TypeError: sampling must be
 parameters(noise_std=1e+300, clip_norm=1e-300) -> over clip_norm
 secure(dropouts=1000) -> dropouts must be at most num_clients - 1 \(999\), not 1000
-secure(dropouts=-1) -> dropouts must be an integer in
 secure(bits=12) -> bits must lie in \[13, 64\], as the noise of all clients has the deviation
-secure(bits=65) -> bits must lie in
-secure(granularity=0.0) -> granularity must be positive
 secure(beta=1.0) -> beta must lie in \(0, 1\), not 1
 secure(rounding="stochastic") -> rounding must be one of
 secure(granularity=1e-10, bits=64) -> clip_norm over granularity, rounded, must lie in \[1, 1e9\]
 secure(client_noise_std=1000.0, bits=60) -> client_noise_std over granularity must lie in
 secure(granularity=1e-320) -> client_noise_std over granularity must be finite
-secure(num_clients=10.5) -> TypeError: num_clients must be an integer
 """
 
 

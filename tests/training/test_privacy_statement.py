@@ -261,8 +261,6 @@ stated(epochs=None) -> exactly one of epochs and steps must be given, not epochs
 stated(sampling_rate=0.0) -> sampling_rate must lie in \(0, 1\], not 0\.0
 stated(sampling="bernoulli") -> sampling must be one of
 stated(format="html") -> format must be one of
-stated(delta=0.0) -> delta must lie in \(0, 1\), not 0\.0
-stated(noise_multiplier=0.0) -> noise_multiplier must be positive and finite, not 0\.0
 """
 
 

@@ -148,9 +148,6 @@ parameters(num_records=5000) -> num_records must be at most num_users times reco
 parameters(batch_size=3001) -> batch_size must be at most num_records \(3000\), not 3001
 parameters(users_per_step=1001) -> users_per_step must be at most num_users \(1000\), not 1001
 parameters(records_per_user=1001) -> group_size must be at most .*\(1000\)
-parameters(noise_multiplier=0.0) -> noise_multiplier must be positive
-parameters(steps=0) -> steps must be an integer
-bound_owners([["a"]], 0) -> most must be an integer
 bound_owners([["a"], "Ada"], 1) -> TypeError: owners\[1\] must be the ids
 bound_owners([1, 2], 1) -> TypeError: owners\[0\] must be the ids
 bound_owners([[["a"]]], 1) -> TypeError: owners\[0\] must have hashable
