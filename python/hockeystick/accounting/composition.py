@@ -243,8 +243,9 @@ class Composition:
             method = _contour_method(answer)
             errors = {name: getattr(answer, name) for name in ORIGINS}
             log_upper = None if question.for_epsilon else answer.log_upper
-        elif method == "pld":
-            method = describe(answer.upper, answer.interval, coarsened=answer.coarsened)
+        elif method in {"pld", "pld of blocks"}:
+            blocks = ", of the worst intervals of losses in blocks" if method == "pld of blocks" else ""
+            method = describe(answer.upper, answer.interval, coarsened=answer.coarsened) + blocks
         elif method == "renyi":
             method = f"Renyi divergence of order {answer.order:.4g}"
         elif method in ONE_STEP:
