@@ -110,6 +110,13 @@ void bind_discrete(door::Module& m) {
         },
         py::arg("epsilon"), py::arg("upper"));
     m.def(
+        "two_candidates",
+        [](double distance, bool gaussian) {
+            const auto noise = gaussian ? mechanism::CandidateNoise::gaussian : mechanism::CandidateNoise::laplace;
+            return steps::held(mechanism::made<mechanism::TwoCandidates>(distance, noise));
+        },
+        py::arg("distance"), py::arg("gaussian"));
+    m.def(
         "discrete_gaussian",
         [](double sigma, double sensitivity) { return steps::held(mechanism::discrete_gaussian(sigma, sensitivity)); },
         py::arg("sigma"), py::arg("sensitivity"));

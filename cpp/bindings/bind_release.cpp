@@ -80,11 +80,11 @@ mechanism::PairPointer allocate_release(const mechanism::Steps& steps, const rel
     });
 }
 
-Held shuffled(double epsilon0, double num_users, bool randomized_response) {
-    static Remembered<std::tuple<double, double, bool>, mechanism::PairPointer> known(64);
-    return steps::held(known.get({epsilon0, num_users, randomized_response}, [&] {
+Held shuffled(double epsilon0, double num_users, bool randomized_response, bool upper) {
+    static Remembered<std::tuple<double, double, bool, bool>, mechanism::PairPointer> known(64);
+    return steps::held(known.get({epsilon0, num_users, randomized_response, upper}, [&] {
         return in_worker<mechanism::PairPointer>([&](const std::atomic<bool>* stop) {
-            return release::shuffled({epsilon0, num_users, randomized_response}, stop);
+            return release::shuffled({epsilon0, num_users, randomized_response}, steps::end_of(upper), stop);
         });
     }));
 }
@@ -252,7 +252,8 @@ void bind_release(door::Module& m) {
                 noise_multiplier, {std::move(sensitivities), std::move(probabilities)}, steps::end_of(upper)));
         },
         py::arg("noise_multiplier"), py::arg("sensitivities"), py::arg("probabilities"), py::arg("upper"));
-    m.def("shuffled", shuffled, py::arg("epsilon0"), py::arg("num_users"), py::arg("randomized_response"));
+    m.def("shuffled", shuffled, py::arg("epsilon0"), py::arg("num_users"), py::arg("randomized_response"),
+          py::arg("upper"));
     m.def("merge_discrete", merge_discrete, py::arg("steps"), py::arg("forward"), py::arg("upper"));
     m.def("privacy_profile", privacy_profile, py::arg("epsilons"), py::arg("remove"), py::arg("add"), py::arg("upper"));
     m.def("enclosed_quotient", enclosed_quotient, py::arg("x"), py::arg("y"));

@@ -158,9 +158,9 @@ Mechanism gaussian_mixture(double noise_multiplier, hs::release::Distances dista
 
 Mechanism shuffled(const hs::release::ShuffledRound& round) {
     const PairPointer pair = hs::release::shuffled(round);
-    Mechanism made{"shuffled", [pair](bool replace, End end) {
+    Mechanism made{"shuffled", [round, pair](bool replace, End end) {
                        if (!replace) refuse("shuffled", replace, "a report is replaced, not added or removed");
-                       return end == End::upper ? once(pair) : Steps{};
+                       return once(end == End::upper ? pair : hs::release::shuffled(round, end));
                    }};
     made.least_records = round.num_users;
     return made;

@@ -478,7 +478,7 @@ SAMPLED = {
 }
 
 
-WITHOUT_LOWER_END = (hs.Shuffled, hs.ZeroConcentratedDP, hs.RenyiDP, hs.PrivateSelection)
+WITHOUT_LOWER_END = (hs.ZeroConcentratedDP, hs.RenyiDP, hs.PrivateSelection)
 
 
 @pytest.mark.share(48, by_day=2)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import binom, laplace, norm, skellam
+from scipy.stats import binom, laplace, logistic, norm, skellam
 
 import hockeystick as hs
-from enumeration import exponential, hockey_stick, permute_and_flip
+from enumeration import hockey_stick
 from hockeystick import selection
 
 EDGES = np.linspace(-12.0, 12.0, 3001)
@@ -34,14 +34,28 @@ def witness(mechanism, adjacency):
     del mechanism, adjacency
 
 
+# By how much two candidates' noisy scores differ: the tail, and its unit in units of the parameter.
+CHOICES = {
+    hs.ExponentialMechanism: (logistic.sf, lambda m: m.epsilon),
+    hs.PermuteAndFlip: (laplace.sf, lambda m: m.epsilon),
+    selection.LaplaceNoisyMaximum: (lambda x: np.where(x < 0, 1 - wins(-x), wins(x)), lambda m: 2 / m.noise_multiplier),
+    selection.GaussianNoisyMaximum: (norm.sf, lambda m: math.sqrt(2) / m.noise_multiplier),
+}
+
+
+def wins(x):
+    """Return the probability that a score wins with Laplace noise of scale 1 which is lower by x >= 0."""
+    return 0.5 * (1 + 0.5 * np.abs(x)) * np.exp(-np.abs(x))
+
+
 def witnesses(mechanism, adjacency):
     """Return the laws of several pairs of data sets, or of the one witness; none where no lower end is claimed."""
-    if not isinstance(mechanism, hs.ExponentialMechanism):
+    if type(mechanism) not in CHOICES:
         laws = witness(mechanism, adjacency)
         return [] if laws is None else [laws]
-    width = mechanism.epsilon
-    gaps = np.linspace(0.5 * width, -25.0, 400)  # of two candidates, in units of their weights' logarithms
-    return [tuple(exponential(np.array([gap - moved, 0.0])) for moved in (0.0, width)) for gap in gaps]
+    tail, moved = CHOICES[type(mechanism)][0], CHOICES[type(mechanism)][1](mechanism)
+    gaps = np.linspace(-0.5 * moved, 25.0, 400)
+    return [tuple(np.array([tail(x), tail(-x)]) for x in (gap, gap + moved)) for gap in gaps]
 
 
 def of_noise(law):
@@ -194,23 +208,19 @@ def _(mechanism: hs.RandomizedResponse, adjacency):
     return p, np.roll(p, 1)
 
 
-@witness.register(hs.ExponentialMechanism)
-@witness.register(hs.PermuteAndFlip)
-def _(mechanism, adjacency):
+@witness.register
+def _(mechanism: hs.Shuffled, adjacency):
+    """Count the reports of two records in 3-ary randomised response, all others of which hold the third value."""
     del adjacency
-    law = exponential if isinstance(mechanism, hs.ExponentialMechanism) else permute_and_flip
-    scores = 0.5 * mechanism.epsilon * np.array([0.5, -0.5])
-    return law(scores), law(-scores)
-
-
-@witness.register(selection.GaussianNoisyMaximum)
-@witness.register(selection.LaplaceNoisyMaximum)
-def _(mechanism, adjacency):
-    """Two candidates whose scores, half apart each, change places."""
-    del adjacency
-    x = 1.0 / mechanism.noise_multiplier
-    wins = ndtr(x / math.sqrt(2)) if hasattr(mechanism, "num_candidates") else 1 - 0.5 * math.exp(-x) * (1 + x / 2)
-    return np.array([wins, 1 - wins]), np.array([1 - wins, wins])
+    n, likelier = mechanism.num_users - 1, math.exp(mechanism.epsilon0)
+    share, seen = 1 / (likelier + 2), np.arange(mechanism.num_users + 1)
+    first = binom.pmf(seen, n, share)[:, None]
+    others = first * binom.pmf(seen, np.maximum(n - seen, 0)[:, None], share / (1 - share))
+    laws = [
+        share * (w * np.roll(others, 1, 0) + v * np.roll(others, 1, 1) + others)
+        for w, v in ((likelier, 1), (1, likelier))
+    ]
+    return laws[0].ravel(), laws[1].ravel()
 
 
 @witness.register(selection.AboveThreshold)

@@ -212,7 +212,8 @@ class Composition:
     def _holding(self, question: Question, *, upper_only: bool) -> list[Answer]:
         """Return the answers where nothing fails."""
         if self.by_renyi_alone:
-            return [self._by_renyi(question)]
+            found = self._by_renyi(question)
+            return [found if upper_only else found._replace(lower=min(self._attained(question), found.upper))]
         found = self._accountant(upper_only=upper_only).answers(*question, self.engine, upper_only)
         words = [self._in_words(answer, question) for answer in found]
         if not self.by_renyi_too or self.engine != "auto":
@@ -230,6 +231,15 @@ class Composition:
         upper, order = renyi.best(self.ledger, self.adjacency, *question)
         return Answer(0.0, upper, f"Renyi divergence of order {order:.4g}", "both")
 
+    def _attained(self, question: Question) -> float:
+        """Return what data sets attain that are known of some steps, where no pair dominates all."""
+        accountant = core.Accountant()
+        for mechanism, count in self.holding.items():
+            for pair, times in mechanism._pairs(self.adjacency, upper=False):
+                accountant.compose(pair, times * count, True)
+                accountant.compose(pair, times * count, False)
+        return max(answer.lower for answer in accountant.answers(*question, self.engine, False))
+
     def _joined(self, found: list[Answer]) -> Bracket:
         """Return the bracket of the composition from those of its directions, the largest upper end first."""
         lower, upper = max(answer.lower for answer in found), found[0].upper
@@ -243,8 +253,9 @@ class Composition:
             method = _contour_method(answer)
             errors = {name: getattr(answer, name) for name in ORIGINS}
             log_upper = None if question.for_epsilon else answer.log_upper
-        elif method == "pld":
-            method = describe(answer.upper, answer.interval, coarsened=answer.coarsened)
+        elif method in {"pld", "pld of blocks"}:
+            blocks = ", of the worst intervals of losses in blocks" if method == "pld of blocks" else ""
+            method = describe(answer.upper, answer.interval, coarsened=answer.coarsened) + blocks
         elif method == "renyi":
             method = f"Renyi divergence of order {answer.order:.4g}"
         elif method in ONE_STEP:

@@ -103,10 +103,8 @@ class Mechanism(Checked):
 
     def _attains(self, adjacency: Adjacency) -> bool:
         """Say whether it is known what some data sets leak, if any do."""
-        if not self._has_pair:
-            return False
-        below, above = (any(pair.leaks for pair, _ in self._pairs(adjacency, upper=upper)) for upper in (False, True))
-        return below or not above
+        below = any(pair.leaks for pair, _ in self._pairs(adjacency, upper=False))
+        return below or (self._has_pair and not any(pair.leaks for pair, _ in self._pairs(adjacency)))
 
     def _shown(self) -> str:
         """Return what one step releases, for a statement, which has its premises in other places."""

@@ -142,9 +142,12 @@ class IntegerNoise(RenyiMechanism):
         return rho if rho < math.inf else None
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        noise, move = self._noise(), self._move(adjacency)
         if not self._has_pair:
-            return super()._pairs(adjacency, upper=upper)
-        return list(_known_pairs(self._noise(), self._move(adjacency), upper))
+            move = (*move[:2], 1.0)  # of one coordinate alone
+            if upper or not noise.has_pair(*move):
+                return super()._pairs(adjacency, upper=upper)
+        return list(_known_pairs(noise, move, upper))
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ class DiscreteGaussianVector(IntegerNoise):
     pair has the largest delta of all of them at each epsilon (release/integer_noise.hpp). Wider noise is rounded Gaussian noise of a
     slightly smaller deviation, up to a probability of 1e-20 a step (release/integer_noise.hpp). At smaller deltas, where no pair is
     known, and in `Accountant.rdp`, the Renyi divergences answer: at most order times the sensitivity squared over 2 noise_std^2 (Canonne, Kamath
-    and Steinke 2020, Theorem 14). Lower ends are those of one vector, or 0 where no pair is known. For one integer `DiscreteGaussian` is exact.
+    and Steinke 2020, Theorem 14). Lower ends are those of one vector, or of one coordinate where no pair is known. For one integer `DiscreteGaussian` is exact.
 
     Examples
     --------
@@ -269,7 +272,7 @@ class Skellam(IntegerNoise):
     -----
     Agarwal, Kairouz and Liu 2021. The divergence of an integer order a is at most a sensitivity^2 log(I_0/I_1), I_0 and I_1 the modified Bessel functions at
     the variance (theorems 1 and 3 of release/integer_noise.hpp), about a sensitivity^2/(2 variance) (1 + 1/(2 variance)); their Theorem
-    3.5 needs the L1 sensitivity too. In one dimension the pair is exact, for variances of at most 1e6. Else lower ends are 0.
+    3.5 needs the L1 sensitivity too. In one dimension the pair is exact, for variances of at most 1e6. Lower ends are those of one coordinate, or 0 beyond.
 
     Examples
     --------

@@ -33,8 +33,10 @@ class RenyiMechanism(Mechanism):
     _has_pair: ClassVar[bool] = False
 
     def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
-        del adjacency, upper
-        raise TypeError(f"only Renyi divergences are known of {shown(self)}. This is a bug in hockeystick.")
+        del adjacency
+        if upper:
+            raise TypeError(f"only Renyi divergences are known of {shown(self)}. This is a bug in hockeystick.")
+        return []
 
     def _divergence(self, order: float, adjacency: Adjacency) -> float:
         """Return an upper bound of the divergence of an order >= 1 in both directions."""

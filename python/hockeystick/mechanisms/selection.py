@@ -71,8 +71,8 @@ class PermuteAndFlip(Mechanism):
     -----
     McKenna and Sheldon 2020. Ding, Kifer, Steinke and others 2021 show that it is report-noisy-max with exponential noise. The pair of
     Laplace noise at distance epsilon dominates it (docs/core/loss.md has the proof), and one step between two candidates attains that curve, by one
-    gap between their scores or another. The lower end is that of two candidates which change places, whose losses
-    are log(2 e^{epsilon/2} - 1) and its negative (mechanism/approximate_dp.hpp).
+    gap between their scores or another. The lower end is that of choices between two candidates, of the gap that a search finds worst; on samples
+    they change places (mechanism/two_candidates.hpp).
 
     Examples
     --------

@@ -34,7 +34,7 @@ class Shuffled(Mechanism):
     Notes
     -----
     Feldman, McMillan and Talwar 2021 and 2023; see release/shuffled.hpp for the pair and its proof; its grid raises epsilon by about 1e-4
-    of itself. No randomiser is known to attain it, so that lower ends are 0. `hockeystick.isrl.shuffle_amplification` is the closed form,
+    of itself. Lower ends are those of 3-ary randomised response where all others hold the third value. `hockeystick.isrl.shuffle_amplification` is the closed form,
     for (epsilon0, delta0) too. All users run randomisers of the same outputs, each epsilon0-LDP; each sends one report.
 
     Examples
@@ -59,10 +59,8 @@ class Shuffled(Mechanism):
         """Return what must be true of the step, in words."""
         return [say("assumed_shuffled", epsilon=f"{self.epsilon0:g}")]
 
-    def _pair(self, adjacency: Adjacency) -> core.Pair:
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
         if adjacency != "replace":
             raise self._refusal(adjacency, "a report is replaced, not added or removed")
-        return core.shuffled(self.epsilon0, float(self.num_users), self.randomizer == "randomized_response")
-
-    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
-        return super()._pairs(adjacency) if upper else []
+        known = self.randomizer == "randomized_response"
+        return [(core.shuffled(self.epsilon0, float(self.num_users), known, upper), 1.0)]

@@ -8,12 +8,13 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+import hockeystick._core as core
 from hockeystick._checks import Array, boolean_scalar, choice, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM_DOWN, SHORT_SUM_UP
+from hockeystick._numeric.rounding import GAUSSIAN_TAIL, HANDFUL, SHORT_SUM_UP
 from hockeystick._numeric.search import halve
 from hockeystick.kernels import laplace_theta, log_q, q, q_inv
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.dominating import Dominating
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
@@ -102,8 +103,8 @@ class LaplaceNoisyMaximum(OneDirection):
     Notes
     -----
     With epsilon = 2/noise_multiplier (1/noise_multiplier if monotone) it is epsilon-DP (Dwork and Roth 2014, Claim 3.9), and the curve of Laplace
-    noise at distance epsilon dominates (docs/core/loss.md), for any number of candidates. The lower end is that of two candidates that change places: with
-    h = epsilon/2 the lower of two scores wins with probability :math:`\tfrac12 (1 + \tfrac h2) e^{-h}`.
+    noise at distance epsilon dominates (docs/core/loss.md), for any number of candidates. The lower end is that of choices between two candidates, with the gap of scores
+    that a search finds worst: a score that is lower by a wins with probability :math:`\tfrac12 (1 + \tfrac a2) e^{-a}`, in units of the noise.
 
     Examples
     --------
@@ -130,13 +131,9 @@ class LaplaceNoisyMaximum(OneDirection):
         epsilon = _epsilon(self.noise_multiplier, self.monotone)
         return profile_until(lambda eps: np.asarray(laplace_theta(eps, epsilon)) * SHORT_SUM_UP, epsilon)
 
-    def _lower_profile(self) -> PrivacyProfile:
-        h = 0.5 * _epsilon(self.noise_multiplier, self.monotone) * (1.0 - 4.0 * HANDFUL)
-        told = -math.expm1(-h) - 0.5 * h * math.exp(-h)  # the winner's probability less the loser's
-        loser = math.log1p(0.5 * h) - h - math.log(2.0)  # its logarithm; near a half both would cancel
-        loss = 2.0 * math.atanh(told) if h < 1.0 else math.log1p(-math.exp(loser)) - loser
-        ends = [0.0, min(loss * SHORT_SUM_DOWN, LARGEST_EPSILON)]
-        return PrivacyProfile(ends, [told * SHORT_SUM_DOWN, 0.0])
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        distance = self._moves / self.noise_multiplier
+        return super()._pairs(adjacency) if upper else [(core.two_candidates(distance, False), 1.0)]
 
 
 def _epsilon(noise_multiplier: float, monotone: bool) -> float:
@@ -187,7 +184,7 @@ class GaussianNoisyMaximum(OneDirection):
 
     The distance counts in units of that maximum's spread, so that the bound grows with :math:`\sqrt{2 \log k}` and not with :math:`\sqrt{k}`; it is asked for d >= 0.001. Cf. Lebensold, Precup and Balle
     2024 (arXiv:2402.06137), whose bounds are for scores in a bounded interval. The curve is followed down to a delta of 1e-30, below which epsilon
-    is infinite. The lower end is that of two candidates that change places.
+    is infinite. The lower end is that of choices between two candidates, far above all others, with the gap of scores that a search finds worst.
 
     Examples
     --------
@@ -213,13 +210,9 @@ class GaussianNoisyMaximum(OneDirection):
     def _said(self) -> str:
         return f"noisy maximum: no score of the {self.num_candidates} moves by more than the sensitivity used, and only the winner is released"
 
-    def _lower_profile(self) -> PrivacyProfile:
-        moved = self._moves / self.noise_multiplier / math.sqrt(8.0)
-        told = math.erf(moved / math.sqrt(2.0))
-        # Near a half the logarithms of both probabilities cancel.
-        epsilon = 2.0 * math.atanh(told) if moved < 1.0 else log_q(-moved) - log_q(moved)
-        ends = [0.0, min(epsilon * (1.0 - GAUSSIAN_TAIL), LARGEST_EPSILON)]
-        return PrivacyProfile(ends, [told * (1.0 - GAUSSIAN_TAIL), 0.0])
+    def _pairs(self, adjacency: Adjacency, *, upper: bool = True) -> list[CountedPair]:
+        distance = self._moves / self.noise_multiplier / math.sqrt(2.0)
+        return super()._pairs(adjacency) if upper else [(core.two_candidates(distance, True), 1.0)]
 
     def _upper_profile(self) -> PrivacyProfile:
         k, distance, half = self.num_candidates, self._moves / self.noise_multiplier, self.num_candidates // 2

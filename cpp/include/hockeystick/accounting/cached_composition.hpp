@@ -133,16 +133,25 @@ class CachedComposition {
     const Steps& blocks() {
         if (!blocks_.empty()) return blocks_;
         Steps all;
-        std::size_t ranges = 0;
-        for (std::size_t j = 0; j < steps_.size(); ++j) {
-            const double range = steps_[j].pair->loss_range();
-            const bool fits = range > 0.0 && 2.0 * range <= largest_loss && steps_[j].count > 1.0;
-            if (fits && ++ranges <= max_ranges) add_blocks(j, all);
+        std::vector<double> weights, sorted;
+        for (const CountedPair& step : steps_) {
+            const double range = step.pair->loss_range();
+            const bool fits = range > 0.0 && 2.0 * range <= largest_loss && step.count > 1.0;
+            weights.push_back(fits ? step.count * range * range : 0.0);
+        }
+        sorted = weights;
+        std::sort(sorted.rbegin(), sorted.rend());
+        const double least = sorted.size() > max_ranges ? sorted[max_ranges - 1] : 0.0;
+        for (std::size_t j = 0, ranges = 0; j < steps_.size(); ++j) {
+            if (weights[j] > 0.0 && weights[j] >= least && ++ranges <= max_ranges) add_blocks(j, all);
             else all.push_back(steps_[j]);
         }
+        in_blocks_ = sorted[0] > 0.0;
         blocks_ = std::move(all);
         return blocks_;
     }
+
+    bool in_blocks() const { return in_blocks_; }
 
     bool has_contour() const { return has_contour_; }
     DirectedContours& contours() {
@@ -157,7 +166,7 @@ class CachedComposition {
     double work() const { return work_ + (contours_ ? contours_->work() : 0.0); }
 
   private:
-    static constexpr std::size_t max_ranges = 32;  // in blocks, which take up to 30 ms each
+    static constexpr std::size_t max_ranges = 32;  // in blocks, those that leak most, which take up to 30 ms each
     static constexpr double largest_loss = 590.0;  // of a block; a profile's points go to 600
     struct RangeSteps {
         std::optional<BoundedRangeSteps> worst;
@@ -210,6 +219,7 @@ class CachedComposition {
     std::optional<AllStepBounds> bounds_[2];  // remove, add
     std::optional<DirectedContours> contours_;
     Steps blocks_;                                   // empty before they are asked for
+    bool in_blocks_ = false;                         // whether some of them are blocks
     std::map<std::size_t, RangeSteps> range_steps_;  // of steps of bounded range
     double work_ = 0.0;
 };

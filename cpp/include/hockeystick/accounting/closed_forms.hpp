@@ -213,7 +213,9 @@ class RenyiCap {
     RenyiBound least() {
         try_order(2.0);
         if (!(best_.value < infinity)) return best_;
-        double low = least_log, high = std::log(largest_order - 1.0);
+        const auto is_concentrated = [](const CountedPair& step) { return step.pair->concentrated_shift() < infinity; };
+        const bool at_all_orders = std::all_of(steps_.begin(), steps_.end(), is_concentrated);
+        double low = least_log, high = std::log(at_all_orders ? largest_of_concentrated : largest_order);
         double left = high - golden * (high - low), right = low + golden * (high - low);
         double at_left = try_order(1.0 + std::exp(left)), at_right = try_order(1.0 + std::exp(right));
         while (high - low > resolution) {
@@ -233,7 +235,7 @@ class RenyiCap {
 
   private:
     static constexpr double golden = 0.6180339887498949;  // (sqrt 5 - 1)/2
-    static constexpr double least_log = -6.0, largest_order = 1e4, resolution = 0.02, most_integers = 256.0;
+    static constexpr double least_log = -6.0, largest_order = 1e4, largest_of_concentrated = 1e12, resolution = 0.02, most_integers = 256.0;
 
     double divergence(double order) const {
         double sum = 0.0;

@@ -27,7 +27,7 @@ HOCKEYSTICK_INSTANCE PairPointer made<Gaussian>(double);
 HOCKEYSTICK_INSTANCE PairPointer made<Laplace>(double);
 HOCKEYSTICK_INSTANCE PairPointer made<Nothing>();
 HOCKEYSTICK_INSTANCE PairPointer made<PoissonSampled>(PairPointer, double);
-HOCKEYSTICK_INSTANCE PairPointer made<TwoCandidates>(double);
+HOCKEYSTICK_INSTANCE PairPointer made<TwoCandidates>(double, CandidateNoise);
 
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::mechanism

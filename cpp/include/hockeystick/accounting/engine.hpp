@@ -342,31 +342,27 @@ class Engine {
     void raise_to_chosen_data(Search& s) {
         if (!s.steps.below) return;
         const Steps& below = s.steps.below->steps();
-        const auto has_choice = [](const CountedPair& step) { return step.pair->attained_at(2.0, 0.0) != nullptr; };
+        const auto has_choice = [](const CountedPair& step) { return step.pair->attained_at(2.0) != nullptr; };
         if (std::none_of(below.begin(), below.end(), has_choice)) return;
-        const Steps& above = s.steps.above.steps();
-        const double order = s.order > 0.0 ? s.order : renyi_bound(above, s.direction, s.question).order;
-        const auto attained = [&](double nudge) {
+        const bool one = below.size() == 1 && below[0].count == 1.0;
+        const auto attained = [&](double log_more) {  // of an order of 1/2 + e^log_more
             Steps chosen = below;
             for (CountedPair& step : chosen)
-                if (PairPointer worst = step.pair->attained_at(order, nudge)) step.pair = std::move(worst);
-            if (chosen.size() == 1 && chosen[0].count == 1.0) return alone(chosen[0], s).lower;
+                if (PairPointer worst = step.pair->attained_at(0.5 + std::exp(log_more))) step.pair = std::move(worst);
+            if (one) return alone(chosen[0], s).lower;
             CachedComposition cached(chosen, *kernels_, cache_);
             const double lower = ask_below(cached, s).lower;
             work_ += cached.work();
             return lower;
         };
-        double best = 0.0, at = 0.0;
-        const auto try_nudges = [&](const std::vector<double>& nudges) {
-            for (const double nudge : nudges)
-                if (const double found = attained(nudge); found > best) best = found, at = nudge;
-        };
-        if (below.size() == 1 && below[0].count > 1.0) {
-            try_nudges({0.0, -0.01, -0.02, -0.03, -0.04, 0.01});
-            for (const double half : {0.005, 0.0025}) try_nudges({at - half, at + half});
-        } else {
-            try_nudges({0.0, -0.01});
-        }
+        const double order = s.order > 0.0 ? s.order : renyi_bound(s.steps.above.steps(), s.direction, s.question).order;
+        double at = one ? 0.0 : std::log(min(max(order, 1.0), 1e4)), best = attained(at);
+        double step = one ? 2.0 : below.size() == 1 ? 0.5 : 0.25;
+        for (int asked = one ? 60 : below.size() == 1 ? 10 : 3; asked > 0; step *= 0.5)
+            for (const double way : {-step, step})
+                for (; asked-- > 0; at += way)
+                    if (const double found = attained(at + way); found > best) best = found;
+                    else break;
         s.best.lower = max(s.best.lower, min(best, s.best.upper));
     }
 
@@ -416,6 +412,7 @@ class Engine {
         };
         if (s.other_upper > 0.0) ask(tune::rough);
         if (s.best.upper > s.other_upper && !s.best.narrow(s.question)) ask(good_enough);
+        if (s.best.method == Method::pld && s.steps.above.in_blocks()) s.best.method = Method::pld_of_blocks;
     }
 
     // Raises the lower end to what one step alone leaks, where the bracket is wide: who sees all

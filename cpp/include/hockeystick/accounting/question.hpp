@@ -62,6 +62,7 @@ enum class Method {
     beyond_largest_loss,
     contour,
     pld,
+    pld_of_blocks,
     gaussian_without_sampling,
     near_largest_loss,
     jump_expansion,
@@ -92,6 +93,8 @@ inline const char* name_of(Method method) {
         return "contour";
     case Method::pld:
         return "pld";
+    case Method::pld_of_blocks:
+        return "pld of blocks";
     case Method::gaussian_without_sampling:
         return "gaussian closed form, without the sampling";
     case Method::near_largest_loss:

@@ -182,16 +182,20 @@ class GaussianPiece {
 
     double size(int level) const { return std::ldexp(panels_ * nodes, level); }  // points
 
-    // Logarithms of what the sum over the points of a level errs by, and of a rough M.
-    struct LogError {
-        double error, value;
-    };
-    LogError log_error(double c, double omega, int level) const {
-        LogError all{-infinity, -infinity};
-        for (const double p : strands(c)) {
-            const LogError one = log_error_of_strand(p, omega, std::ldexp(half_width_, -level));
-            all = {log_sum(all.error, one.error), log_sum(all.value, one.value)};
-        }
+    // The logarithm of a rough M.
+    double log_value(double c) const {
+        double largest = -infinity;
+        for (const double p : strands(c))
+            for (std::size_t j = 0; j < surveyed_.size(); ++j)
+                if (is_inside(j))
+                    largest = max(largest, max(log_base_[j] + p * losses_[j], log_base_[j + 1] + p * losses_[j + 1]));
+        return largest;
+    }
+    // That of what the sum over the points of a level errs by.
+    double log_error(double c, double omega, int level) const {
+        double all = -infinity;
+        for (const double p : strands(c))
+            all = log_sum(all, log_error_of_strand(p, omega, std::ldexp(half_width_, -level)));
         return all;
     }
 
@@ -317,9 +321,9 @@ class GaussianPiece {
     static constexpr double log_rate_of[] = {-68.74, -50.22};
     static constexpr double max_turn = 0.8;  // of V y^2
 
-    LogError log_error_of_strand(double p, double omega, double half_width) const {
+    double log_error_of_strand(double p, double omega, double half_width) const {
         const double below = max(-p, 0.0), beyond = max(p - 1.0, 0.0), eighth = 0.125 * width_ * width_;
-        double best = infinity, top = -infinity;
+        double best = infinity;
         for (const int option : {0, 1}) {
             const double y = reach_of[option] * half_width, square = y * y;
             if (!(square * max_variance_ <= max_turn)) continue;
@@ -327,7 +331,6 @@ class GaussianPiece {
             const auto first = static_cast<std::size_t>(margin_ - beside);
             const auto end = static_cast<std::size_t>(margin_ + inside_ + beside);
             double largest = -infinity, left = log_base_[first] + p * losses_[first];
-            top = -infinity;
             for (std::size_t j = first; j < end; ++j) {
                 const SurveyCell& cell = surveyed_[j];
                 const double right = log_base_[j + 1] + p * losses_[j + 1], f = max(left, right);
@@ -335,13 +338,12 @@ class GaussianPiece {
                 const double turn = y * cell.high_slope + 0.54 * square * (cell.upper_variance + cell.lower_variance);
                 const double bound = f + eighth * (1.0 + bend) + 0.5 * square + 1.01 * square * bend + omega * turn;
                 largest = max(largest, bound);
-                if (is_inside(j)) top = max(top, f);
                 left = right;
             }
             const double length = std::log(half_width_ * panels_);
             best = min(best, log_rate_of[option] + length + largest + 1e-9 * (1.0 + std::fabs(largest)));
         }
-        return {best, top};
+        return best;
     }
 
     void append_point(double offset, double log_node, double half, LossPoints& points) const {
@@ -456,51 +458,57 @@ class GaussianPiecesCumulant final : public PointCumulant {
     double lowest() const override { return law_.lowest; }
 
   protected:
+    // Each piece is taken at the least level that serves.
     Law law(double c, double omega) const override {
-        for (int level = 0; level <= GaussianPiece::max_level; ++level) {
-            if (!(work_of(level) < GaussianPiece::max_work)) break;
-            const GaussianPiece::LogError found = log_error(c, omega, level);
-            if (!(found.error < found.value - depth)) continue;
-            const Level& known = points(level);
-            return {&known.points, found.error, known.gap};
+        double value = -infinity, work = 0.0, log_error = -infinity;
+        for (const GaussianPiece& piece : law_.pieces) {
+            if (!piece.small()) return {nullptr, infinity, 1.0};
+            value = max(value, piece.log_value(c));
         }
-        return {nullptr, infinity, 1.0};
+        const double least = value - depth - std::log(static_cast<double>(law_.pieces.size()));
+        std::vector<int> levels;
+        for (const GaussianPiece& piece : law_.pieces) {
+            int level = 0;
+            double error = piece.log_error(c, omega, 0);
+            while (!(error < least) && level < GaussianPiece::max_level) error = piece.log_error(c, omega, ++level);
+            work += piece.size(level) * piece.components();
+            if (!(error < least && work < GaussianPiece::max_work)) return {nullptr, infinity, 1.0};
+            log_error = log_sum(log_error, error);
+            levels.push_back(level);
+        }
+        const Points& known = points(levels);
+        return {&known.all, log_error, known.gap};
     }
 
   private:
     static constexpr double depth = 43.0;  // of a quadrature's error below the largest density
 
-    struct Level {
-        LossPoints points;
+    // The points of all pieces, each at its level.
+    struct Points {
+        std::vector<int> levels;
+        LossPoints all;
         double gap = 1.0;
     };
 
-    double work_of(int level) const {
-        double sum = 0.0;
-        for (const GaussianPiece& piece : law_.pieces) sum += piece.size(level) * piece.components();
-        return sum;
-    }
-    GaussianPiece::LogError log_error(double c, double omega, int level) const {
-        GaussianPiece::LogError all{-infinity, -infinity};
-        for (const GaussianPiece& piece : law_.pieces) {
-            if (!piece.small()) return {infinity, 0.0};
-            const GaussianPiece::LogError one = piece.log_error(c, omega, level);
-            all = {log_sum(all.error, one.error), max(all.value, one.value)};
+    const Points& points(const std::vector<int>& levels) const {
+        for (const auto& known : points_)
+            if (known->levels == levels) return *known;
+        points_.push_back(std::make_unique<Points>());
+        Points& fresh = *points_.back();
+        fresh.levels = levels;
+        double of_p = -infinity, of_q = -infinity;  // the masses of P and Q are the moments at c = 0 and c = -1
+        for (std::size_t i = 0; i < levels.size(); ++i) {
+            const GaussianPiece& piece = law_.pieces[i];
+            piece.append_points(levels[i], fresh.all);
+            of_p = log_sum(of_p, piece.log_error(0.0, 0.0, levels[i]));
+            of_q = log_sum(of_q, piece.log_error(-1.0, 0.0, levels[i]));
         }
-        return all;
-    }
-    const Level& points(int level) const {
-        Level& known = levels_[static_cast<std::size_t>(level)];
-        if (known.points.size() > 0) return known;
-        for (const GaussianPiece& piece : law_.pieces) piece.append_points(level, known.points);
         for (const GaussianLaw::Atom& atom : law_.atoms)
-            known.points.add(atom.loss, 8.0 * std::fabs(atom.loss), std::log(atom.mass),
-                             16.0 + 2.0 * std::fabs(std::log(atom.mass)));
-        known.points.complete();
-        // The masses of P and Q are the moments at c = 0 and c = -1.
-        const double of_p = log_error(0.0, 0.0, level).error, of_q = log_error(-1.0, 0.0, level).error;
-        known.gap = min(law_.gap + std::exp(law_.log_missing) + 1.1 * std::exp(max(of_p, of_q)), 1.0);
-        return known;
+            fresh.all.add(atom.loss, 8.0 * std::fabs(atom.loss), std::log(atom.mass),
+                          16.0 + 2.0 * std::fabs(std::log(atom.mass)));
+        fresh.all.complete();
+        fresh.gap = min(law_.gap + std::exp(law_.log_missing) + 1.1 * std::exp(max(of_p, of_q)), 1.0);
+        return fresh;
     }
 
     double whole(double c) const {  // log M(c)
@@ -509,7 +517,7 @@ class GaussianPiecesCumulant final : public PointCumulant {
     }
 
     GaussianLaw law_;
-    mutable std::array<Level, GaussianPiece::max_level + 1> levels_;
+    mutable std::vector<std::unique_ptr<Points>> points_;
     mutable Moment moment_{0.0, 0.0};
     mutable double tilt_ = nan;
 };

@@ -98,7 +98,7 @@ class HiddenCopiesLoss final : public PrivacyLoss {
         const double hidden_2 = hidden(eps_2);
         if (!(hidden_2 < shown_->delta(eps_2))) return false;
         double low = 0.0, high = eps_2;
-        for (int i = 0; i < 60; ++i) {
+        for (int i = 0; i < 60 && high - low > 1e-8 * high; ++i) {
             const double middle = 0.5 * (low + high);
             (tangent_excess(middle, eps_2, hidden_2) <= 0.0 ? low : high) = middle;
         }

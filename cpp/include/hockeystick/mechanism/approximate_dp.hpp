@@ -7,7 +7,6 @@
 
 #include <hockeystick/loss/pure.hpp>
 #include <hockeystick/mechanism/discrete.hpp>
-#include <hockeystick/mechanism/laplace.hpp>
 #include <hockeystick/mechanism/nothing.hpp>
 
 namespace hockeystick::mechanism {
@@ -55,21 +54,6 @@ inline PairPointer approximate_dp(double epsilon, double delta) {
     const FloatingEnvironment environment;
     if (epsilon == 0.0 && delta == 0.0) return nothing();
     return made<ApproximateDP>(epsilon, delta);
-}
-
-// Permute-and-flip (McKenna and Sheldon 2020): the pair of Laplace noise at distance epsilon
-// dominates it, and choices between two candidates attain its curve (docs/core/loss.md).
-//
-// The pair for lower ends is attained. Two candidates' scores differ by one sensitivity, and both
-// scores move by it, in opposite directions, so that the candidates change places. (In the variant
-// for scores that a record can only raise, they differ by half a sensitivity, and one score moves.)
-// The worse candidate is taken with probability e^{-epsilon/2}/2: it must come first, and be
-// accepted. So the losses are +-log(2 e^{epsilon/2} - 1), those of an epsilon-DP pair.
-inline PairPointer permute_and_flip(double epsilon, End end) {
-    const FloatingEnvironment environment;
-    require(epsilon > 0.0 && epsilon <= 600.0, "epsilon", "lie in (0, 600]", epsilon);
-    if (end == End::upper) return Laplace::of_shift(epsilon);
-    return approximate_dp(std::log1p(2.0 * std::expm1(0.5 * epsilon)) * down, 0.0);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <hockeystick/loss/bounded_range.hpp>
-#include <hockeystick/mechanism/approximate_dp.hpp>
-#include <hockeystick/mechanism/discrete.hpp>
+#include <hockeystick/mechanism/laplace.hpp>
+#include <hockeystick/mechanism/two_candidates.hpp>
 
 namespace hockeystick::mechanism {
 inline namespace HOCKEYSTICK_ISA {
@@ -51,36 +51,20 @@ class BoundedRange final : public Pair {
     double range_;
 };
 
-// For lower ends: the exponential mechanism's choice between two candidates. Their weights have one
-// ratio on either data set, and one e^range times as large on the other, since both scores move by
-// the sensitivity, or one does if a record only raises them. So every interval is attained. The
-// losses are those of the middle one, range/2 and -range/2, until an order of divergence is given.
-class TwoCandidates final : public ApproximateDP {
-  public:
-    explicit TwoCandidates(double range) : ApproximateDP(0.5 * range, 0.0), range_(range) {}
-    PairPointer attained_at(double order, double nudge) const override {
-        const double range = range_ * down - margin, log_b = BoundedRange::log_of_b(order, range_);
-        if (!(order > 1.0 && range > 0.0)) return nullptr;
-        const double worst = log_sum(0.0, log_b) + std::log1p(-1.0 / order) - log_b;
-        const double t = min(max(worst * (1.0 + nudge), 0.5 * range), range * largest_share);
-        const double c = std::expm1(-range);
-        const double high = std::expm1(t - range) / c, low = std::exp(t - range) * std::expm1(-t) / c;
-        return std::make_shared<Discrete>(Masses{{high, low}, {high * std::exp(-t), low * std::exp(range - t)}});
-    }
-    std::vector<double> parameters() const override { return {range_}; }
-
-  private:
-    // The ratio of weights is below e^range in spite of rounding.
-    static constexpr double margin = 4.0 * sixteen_roundings, largest_share = 1.0 - 1e-9;
-
-    double range_;
-};
-
 inline PairPointer bounded_range(double range, End end = End::upper) {
     constexpr double least = 1e-150;  // of a smaller one squares underflow; a larger one leaks no less
     if (end == End::upper) return made<BoundedRange>(range > 0.0 ? max(range, least) : range);
     require(range > 0.0 && range <= 600.0, "epsilon", "lie in (0, 600]", range);
-    return made<TwoCandidates>(range);
+    return made<TwoCandidates>(range, CandidateNoise::gumbel);
+}
+
+// Permute-and-flip (McKenna and Sheldon 2020): the pair of Laplace noise at distance epsilon
+// dominates it, and choices between two candidates attain its curve (docs/core/loss.md).
+inline PairPointer permute_and_flip(double epsilon, End end) {
+    const FloatingEnvironment environment;
+    require(epsilon > 0.0 && epsilon <= 600.0, "epsilon", "lie in (0, 600]", epsilon);
+    if (end == End::upper) return Laplace::of_shift(epsilon);
+    return made<TwoCandidates>(epsilon, CandidateNoise::exponential);
 }
 
 }  // namespace HOCKEYSTICK_ISA

@@ -208,8 +208,8 @@ class Pair : public std::enable_shared_from_this<Pair> {
     virtual double loss_range() const { return nan; }
 
     // For lower ends: of the pairs that some two data sets attain, nearly the one of the largest Renyi divergence of
-    // this order; `nudge` moves its losses by that share. Null if the class knows no other than itself.
-    virtual PairPointer attained_at(double /*order*/, double /*nudge*/) const { return nullptr; }
+    // this order, from 1/2 on. Null if the class knows no other than itself.
+    virtual PairPointer attained_at(double /*order*/) const { return nullptr; }
 
     // The pair on a Poisson sample of 0 < rate < 1 where a record is added or removed, if the class
     // knows a simpler one than PoissonSampled; else null. Callers use `poisson_sampled`
