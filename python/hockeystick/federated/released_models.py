@@ -48,7 +48,7 @@ FROM: dict[View, tuple[View, ...]] = {
     "random_model": ("random_model", "every_model", "shuffled_messages", "messages"),
 }
 
-Account = tuple[Adjacency, Mechanism, Callable[[int], int]]  # what one use leaks, and how many uses some rounds are
+Account = tuple[Adjacency, Callable[[int], tuple[Mechanism, int]]]  # what some rounds leak: a mechanism, and how often
 
 
 class NoGuaranteeError(ValueError):
@@ -180,7 +180,7 @@ def by_composition(accounts: Sequence[Account], released: str, source: str) -> G
 
 def _ledgers(accounts: Sequence[Account], rounds: int) -> list[Accountant]:
     """Return what silos have spent, once for those that have spent the same: silos may agree after some rounds and not after others."""
-    spent = dict.fromkeys((adjacency, mechanism, uses(rounds)) for adjacency, mechanism, uses in accounts)
+    spent = dict.fromkeys((adjacency, *leaks(rounds)) for adjacency, leaks in accounts)
     return [Accountant(adjacency).compose(mechanism, count) for adjacency, mechanism, count in spent]
 
 

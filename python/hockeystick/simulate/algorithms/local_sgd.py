@@ -76,7 +76,7 @@ class LocalSGD(Algorithm):
 
     def _accounts(self, problem: Problem, mechanisms: Sequence[Gaussian]) -> list[Account]:
         steps = super()._accounts(problem, mechanisms)
-        return [(adjacency, step, lambda rounds: rounds * self.local_steps) for adjacency, step, _ in steps]
+        return [(adjacency, lambda rounds, of=leaks: of(rounds * self.local_steps)) for adjacency, leaks in steps]
 
     def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds
