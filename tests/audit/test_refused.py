@@ -22,7 +22,8 @@ evaluate(**RUNS | {"scores_out": [0.0, math.nan]}) -> scores_out\[1\] must be a 
 evaluate(**RUNS | {"scores_in": [True, False]}) -> TypeError: scores_in must be a real number
 evaluate(**RUNS | {"delta": 1.0}) -> delta must lie in \[0, 1\)
 evaluate(**RUNS | {"delta": 0.0, "method": "gdp"}) -> delta must be positive for method='gdp'
-evaluate(**RUNS | {"method": "dkw"}) -> method must be one of 'clopper_pearson', 'bayesian', 'gdp'
+evaluate(**RUNS | {"method": "dkw"}) -> method must be one of 'clopper_pearson', 'simultaneous', 'bayesian', 'gdp'
+evaluate(**RUNS | {"method": "simultaneous", "threshold": 0.5}) -> threshold must be left out
 evaluate(**RUNS | {"threshold": math.nan}) -> threshold must be a number, not nan
 individual_confidence(1 - 1e-16, 10) -> num_audits must be smaller
 canary_pair(**PAIR | {"direction": [0.0, 0.0]}) -> direction must be a finite vector of positive length

@@ -102,8 +102,9 @@ class Algorithm(Checked):
     def _plain_rule(self, problem: Problem, rounds: int, **changes: Any) -> UpdateRule:
         clients = self._clients
         if isinstance(clients, OF_RECORDS):
-            msg = f"clients must be drawn by a sampler of clients, each at most once in a round, not {shown(clients)}"
-            raise ValueError(msg)  # noqa: TRY004 - it is a sampler, but not for clients
+            raise ValueError(
+                f"clients must be drawn by a sampler of clients, each at most once in a round, not {shown(clients)}"
+            )
         if isinstance(clients, Poisson) and clients.expected_batch_size is not None:
             raise ValueError(
                 f"clients must have no expected_batch_size ({clients.expected_batch_size}): the mean is over those drawn"

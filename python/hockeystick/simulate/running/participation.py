@@ -147,8 +147,9 @@ class RandomSize(Participation):
 
     def _require_public_divisor(self) -> None:
         if self.expected_batch_size is None:
-            msg = f"{self!r} is certified for a record that is added or removed: give a public expected_batch_size"
-            raise NoGuaranteeError(msg)
+            raise NoGuaranteeError(
+                f"{self!r} is certified for a record that is added or removed: give a public expected_batch_size"
+            )
 
 
 @dataclass(frozen=True)
@@ -341,8 +342,8 @@ class MinSeparatedPoisson(RandomSize):
 
     Notes
     -----
-    With noise that is drawn anew in every round nothing is gained by sitting out: the guarantee is that of a Poisson sample in every round
-    (`hockeystick.correlated_noise.min_separation` has the proof), for a record that is added or removed.
+    The guarantee is that of a Poisson sample in every round, which dominates (`hockeystick.correlated_noise.min_separation` has the proof), for
+    a record that is added or removed; ``min_separated_poisson([1.0], ...)`` may say less.
 
     Examples
     --------
