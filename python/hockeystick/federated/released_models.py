@@ -48,7 +48,8 @@ FROM: dict[View, tuple[View, ...]] = {
     "random_model": ("random_model", "every_model", "shuffled_messages", "messages"),
 }
 
-Account = tuple[Adjacency, Callable[[int], tuple[Mechanism, int]]]  # what some rounds leak: a mechanism, and how often
+Leaks = Callable[[int], tuple[Mechanism, int]]  # what some rounds leak: a mechanism, and how often
+Account = tuple[Adjacency, Leaks]
 
 
 class NoGuaranteeError(ValueError):

@@ -238,7 +238,8 @@ struct SeparatedBatches {
 
     // 0 with probability 1/(1 + apart rate), and each of 1, ..., apart with `rate` times that.
     std::int64_t first(std::int64_t member) const {
-        const double above = warm ? number(stream(0, 1), member) * (1.0 + static_cast<double>(apart) * rate) - 1.0 : 0.0;
+        const double above =
+            warm ? number(stream(0, 1), member) * (1.0 + static_cast<double>(apart) * rate) - 1.0 : 0.0;
         if (above <= 0.0) return 0;
         const auto step = static_cast<std::int64_t>(std::ceil(above / rate));
         return step < apart ? step : apart;
