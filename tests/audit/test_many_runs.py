@@ -4,7 +4,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -15,7 +15,7 @@ import effort
 import hockeystick as hs
 import refused_calls
 from hockeystick import audit
-from hockeystick.audit.many_runs import Counts, credible_epsilon, proportion_lower
+from hockeystick.audit.many_runs import Counts, corner, credible_epsilon, proportion_lower, thresholds_at_ranks
 
 CONFIDENCE = 0.9
 AUDITS = effort.at_night(400, by_day=200)
@@ -118,15 +118,31 @@ def failures(bounds: list[float], truth: float) -> int:
 @cases
 @pytest.mark.parametrize("n", [40, 2000])
 def test_coverage(case: Case, n: int) -> None:
-    """Not more audits than 1 - confidence exceed the true epsilon."""
+    """Not more audits than 1 - confidence exceed the true epsilon, by either method that assumes nothing."""
     rng = np.random.default_rng(1)
-    bounds = [
-        audit.epsilon_lower_bound(
-            case.sample(rng, n, True), case.sample(rng, n, False), delta=case.delta, confidence=CONFIDENCE
-        )
-        for _ in range(AUDITS)
-    ]
-    assert failures(bounds, case.epsilon) <= SLACK
+    runs = [(case.sample(rng, n, True), case.sample(rng, n, False)) for _ in range(AUDITS)]
+    for method in ("clopper_pearson", "simultaneous"):
+        asked = {"delta": case.delta, "confidence": CONFIDENCE, "method": method}
+        assert failures([audit.epsilon_lower_bound(*scores, **asked) for scores in runs], case.epsilon) <= SLACK
+
+
+@pytest.mark.parametrize("laws", [(stats.norm(1.0), stats.norm()), (stats.binom(20, 0.6), stats.binom(20, 0.5)), (stats.bernoulli(0.7), stats.bernoulli(0.4))], ids=["continuous", "few values", "two values"])  # fmt: skip
+def test_all_ends_at_ranks_hold_together(laws: tuple[Any, Any]) -> None:
+    """The true rates of all tests lie within their ends together, also where scores are equal; without a share for each they do not."""
+    rng = np.random.default_rng(9)
+    missed = np.zeros((AUDITS, 2), bool)
+    for row in missed:
+        tests = thresholds_at_ranks(*(law.rvs(200, random_state=rng).astype(float) for law in laws))
+        number = sum(test.threshold.size for test, _ in tests)
+        for (rule, t), counts in tests:
+            up, down = np.nextafter(np.ceil(t), -np.inf), np.floor(t)  # scores of few values are whole numbers
+            places = t if laws[0].support()[0] < 0 else up if rule == ">=" else down
+            y, x = (law.sf(places) if rule == ">=" else law.cdf(places) for law in laws)
+            for k, failure in enumerate(((1 - CONFIDENCE) / number, 0.3)):
+                most, least = corner(counts, failure)
+                row[k] |= bool((x > most).any() or (y < least).any())
+    assert missed[:, 0].sum() <= SLACK
+    assert missed[:, 1].sum() > SLACK
 
 
 def gaussian_audits(seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -261,7 +277,8 @@ evaluate(**RUNS | {"scores_in": [], "threshold": 0.0}) -> scores_in .* at least 
 evaluate(**RUNS | {"scores_out": [[1.0, 2.0]]}) -> scores_out .* not of shape \(1, 2\)
 evaluate(**RUNS | {"scores_in": [True, False]}) -> TypeError: scores_in must be a real number
 evaluate(**RUNS | {"delta": 0.0, "method": "gdp"}) -> delta must be positive for method='gdp'
-evaluate(**RUNS | {"method": "dkw"}) -> method must be one of 'clopper_pearson', 'bayesian', 'gdp'
+evaluate(**RUNS | {"method": "dkw"}) -> method must be one of 'clopper_pearson', 'simultaneous', 'bayesian', 'gdp'
+evaluate(**RUNS | {"method": "simultaneous", "threshold": 0.5}) -> threshold must be left out
 evaluate(**RUNS | {"threshold": math.nan}) -> threshold must be a number, not nan
 individual_confidence(1 - 1e-16, 10) -> num_audits must be smaller
 canary_pair(**PAIR | {"direction": [0.0, 0.0]}) -> direction must be a finite vector of positive length

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick import simulate
+from hockeystick.simulate.running import rule
 
 SILOS = simulate.synthetic("logistic", sizes=[20, 35, 15, 30], num_features=5, seed=1, heterogeneity=0.5)
 SGD = simulate.NoisyMinibatchSGD(learning_rate=0.5, clip_norm=1.0, noise_std=0.2, records=simulate.FixedSize(5))
@@ -63,6 +64,4 @@ def run(algorithm: simulate.Algorithm, problem: simulate.Problem = SILOS, **argu
 
 def core(name: str, *given: Any) -> Any:
     """Call a function of the core that the simulator's loops call."""
-    from hockeystick.simulate.kernels.core import function  # noqa: PLC0415 - it needs numba
-
-    return function(name)(*(one.ctypes if isinstance(one, np.ndarray) else one for one in given))
+    return rule.function(name)(*(one.ctypes if isinstance(one, np.ndarray) else one for one in given))

@@ -92,6 +92,16 @@ def test_one_training(written, option, seed):
     np.testing.assert_array_equal(rows["epsilon"], np.repeat(result.epsilon(1e-5), 4))
 
 
+def test_budget(written, refused):
+    """A training stops before the first round that the budget does not allow."""
+    allowed = by_hand(3).epsilon(1e-5)[9]
+    told = written(f"simulate plan.toml --budget {allowed}")
+    assert "20 of 40 rounds, 4 runs, stopped: budget" in told
+    assert epsilon_of(told) == pytest.approx(allowed, rel=1e-5)
+    Path("plan.toml").write_text(PLAN.replace("delta = 1e-5", ""))
+    refused("simulate plan.toml --budget 3", "--budget must be left out where the plan has no delta")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -1,5 +1,6 @@
 """Pictures of tables, trainings, accountants and analyses: what they show, rounded outward, and that there is something on them."""
 
+import dataclasses
 import itertools
 import math
 import re
@@ -364,6 +365,14 @@ def test_training():
     for part in ("NoisyFedAvg", "local_steps = 2", "clip_norm = 0.5", "noise_std = 0.3", "seed 3", "4 runs"):
         assert part in text.replace("\n", " "), part
     figure.canvas.draw()
+    quiet = simulate.run(dataclasses.replace(algorithm, noise_std=0.6), problem, rounds=6, seed=3, record_every=2)
+    figure = plot.training({"0.3": result, "0.6": quiet}, delta=1e-6, over="epsilon")
+    assert [panel.get_xlabel() for panel in figure.axes] == ["certified ε at δ = 1e-06"] * 2
+    for line, one in zip(figure.axes[1].lines, (result, quiet), strict=True):
+        assert np.array_equal(line.get_xdata(), one.epsilon(1e-6))
+        assert np.array_equal(line.get_ydata(), one.accuracy().mean(axis=1))
+    with pytest.raises(ValueError, match="delta must be given for over='epsilon'"):
+        plot.training(result, over="epsilon")
 
 
 def test_training_with_a_learnt_clip_norm():

@@ -266,11 +266,12 @@ def test_records_that_are_sampled_count_the_worst_of_both():
     assert found == pytest.approx(hs.Accountant("replace").compose(worst, 5).epsilon(1e-5), rel=1e-6)
 
 
-def last_law(move: float, radius: float, rounds: int) -> np.ndarray:
-    """Return the law of a projected walk from 0 on cells of the interval, the ends being cells of their own."""
+def last_law(move: float, radius: float, rounds: int, rate: float = 1.0) -> np.ndarray:
+    """Return the law of a projected walk from 0, moved with a probability, on cells of the interval, the ends being cells of their own."""
     edges = np.linspace(-radius, radius, 402)
     places = np.concatenate([[-radius], (edges[1:] + edges[:-1]) / 2, [radius]])
-    kernel = np.diff(ndtr((edges - places[:, np.newaxis] - move) / NOISE), axis=1, prepend=0.0, append=1.0)
+    steps = [ndtr((edges - places[:, np.newaxis] - by) / NOISE) for by in (move, 0.0)]
+    kernel = np.diff(rate * steps[0] + (1.0 - rate) * steps[1], axis=1, prepend=0.0, append=1.0)
     return np.linalg.matrix_power(kernel, rounds)[places.size // 2]
 
 
@@ -296,6 +297,18 @@ def test_hidden_states_count_the_heaviest_client():
     assert found == pytest.approx(alike.epsilon(200, 1e-5), rel=1e-9)
     assert found < float(hs.gdp_epsilon(mu, 1e-5))
     assert found < algorithm.guarantee(weighted(), rounds=200, released="every_model").epsilon(200, 1e-5) / 2
+
+
+def test_fewer_rounds_leak_no_more_by_the_last_model():
+    """Where the bound of 90 rounds is above that of many, the latter holds, and a walk with random use is below it."""
+    alike = AlikeRounds(0.45, 0.05, 1.0, 4.5)
+    bound = alike.guarantee()
+    few, some, many = (bound.epsilon(rounds, 1e-5) for rounds in (20, 90, 256))
+    assert few < some == pytest.approx(many, rel=2e-3)
+    assert alike.delta(90, 1.2 * some) > 1e-5
+    one, two = (last_law(sign * 0.225 * NOISE, 2.25 * NOISE, 90, rate=0.05) for sign in (1, -1))
+    assert np.maximum(one - math.exp(0.1 * some) * two, 0.0).sum() > 0
+    assert np.maximum(one - math.exp(some) * two, 0.0).sum() <= 1e-5
 
 
 # Against plain NumPy, and against attacks

@@ -85,9 +85,12 @@ def test_dirichlet_silos_are_a_partition():
     ids=["numbers", "names and truth values"],
 )
 def test_files_are_read(tmp_path, text, arrays):
-    """CSV and NPZ files give the problem that they describe, silos in order; true is 1 and false is 0, in text and in arrays."""
+    """CSV, NPZ and Parquet files give the problem that they describe, silos in order; true is 1 and false is 0, in text and in arrays."""
     np.savez(tmp_path / "data.npz", features=[[0.5, 1.0], [-0.5, 0.25], [0.125, 2.0]], **arrays)
-    for problem in (of_text(f"silo,x,label,y\n{text}"), simulate.read(tmp_path / "data.npz", "logistic")):
+    table = pytest.importorskip("pyarrow").table({"x": [0.5, -0.5, 0.125], "y": [1.0, 0.25, 2.0], **arrays})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "data.parquet")
+    files = (simulate.read(tmp_path / f"data.{kind}", "logistic") for kind in ("npz", "parquet"))
+    for problem in (of_text(f"silo,x,label,y\n{text}"), *files):
         assert problem.sizes == (1, 2)
         assert problem.data.features.tolist() == [[-0.5, 0.25], [0.5, 1.0], [0.125, 2.0]]
         assert problem.data.labels.tolist() == [0.0, 1.0, float(arrays["label"][2])]

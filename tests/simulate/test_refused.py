@@ -148,6 +148,11 @@ run(minibatch(records=FixedSize(16))) -> of silo 2 must
 run(minibatch(records=Shuffled(16))) -> of silo 2 must
 run(minibatch(records=FixedSize(5), clients=FixedSize(5))) -> clients must draw at most 4
 run(minibatch(records=FixedSize(5), clients=WithReplacement(2))) -> at most once in a round
+run(minibatch(records=FixedSize(5), clients=BallsInBins(2))) -> a sampler of clients
+minibatch(records=BallsInBins(2), noise_std=1.0).guarantee(SILOS, rounds=3) -> NoGuaranteeError: give a public expected_batch_size
+minibatch(records=MinSeparatedPoisson(2, 0.1), noise_std=1.0).guarantee(SILOS, rounds=3) -> NoGuaranteeError: give a public expected_batch_size
+MinSeparatedPoisson(0, 0.1) -> separation must be
+MinSeparatedPoisson(2, 0.1, warm_start=1) -> TypeError: warm_start must be
 run(minibatch(records=FixedSize(1), clients=Poisson(0.5, 5))) -> clients must have no expected_batch_size \(5.0\)
 run(minibatch(records=FixedSize(5), noise_std=(0.1, 0.2))) -> Length of noise_std
 run(ProjectedNoisySGD(**STEPS)) -> one silo
@@ -157,7 +162,7 @@ run(MultistageMinibatchSGD(stages=((2, 3.0),), clip_norm=1.0, records=FixedSize(
 minibatch(records=FixedSize(5)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: without noise
 minibatch(records=FixedSize(5), clip_norm=math.inf, noise_std=1.0).guarantee(SILOS, rounds=3) -> NoGuaranteeError: without clipping
 run(minibatch(records=FixedSize(5)), budget=(1.0, 1e-5)) -> NoGuaranteeError: without noise
-ShuffledMinibatchSGD(**STEPS, protocol=BITS, records=Poisson(0.1)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: of known number
+ShuffledMinibatchSGD(**STEPS, protocol=BITS, records=BallsInBins(20)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: of known number
 ShuffledMinibatchSGD(**STEPS, protocol=BITS, records=WithReplacement(2)).guarantee(SILOS, rounds=3) -> NoGuaranteeError: at most once in a round
 ShuffledMinibatchSGD(**STEPS, protocol=BITS, records=EveryRound()).guarantee(SILOS, rounds=3) -> NoGuaranteeError: batches of the same size
 NoisyFedProx(learning_rate=0.9, local_steps=2, clip_norm=1.0, noise_std=1.0, prox=2.0).guarantee(SILOS, rounds=3)

@@ -1,5 +1,6 @@
 """The simulator's random streams, numbers and samplers, against NumPy's Philox, mpmath and their laws."""
 
+import itertools
 import math
 
 import mpmath
@@ -7,11 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from participation import batch_law
 from small_runs import SAMPLERS, core
 
 pytest.importorskip("numba")
 
 from hockeystick import simulate
+from hockeystick.correlated_noise.thinning import first_steps
 from hockeystick.simulate.running.rule import NOISE, STREAM_WORDS
 
 
@@ -112,13 +115,38 @@ def test_subsets_are_uniform():
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
-def test_poisson_sizes_are_binomial():
-    """The number drawn is binomial by a chi-square test, and two members are independent."""
-    drawn = simulate.Poisson(0.4).draw(6, rounds=6000, seed=5)
-    sizes = np.bincount([len(one) for one in drawn], minlength=7)
-    assert stats.chisquare(sizes, stats.binom.pmf(np.arange(7), 6, 0.4) * 6000).pvalue > 1e-3
-    member = np.array([[i in one for i in (0, 5)] for one in drawn])
-    assert abs(np.corrcoef(member.T)[0, 1]) < 4 / np.sqrt(6000)
+LAWS = {  # of the rounds, among the first so many, that members 0 and 5 are in
+    simulate.Poisson(0.4): (4, [batch_law(4, 1, 0.4)] * 2),
+    simulate.MinSeparatedPoisson(1, 0.4): (4, [batch_law(4, 1, 0.4)] * 2),
+    simulate.MinSeparatedPoisson(3, 0.6): (6, [batch_law(6, 3, 0.6)] * 2),
+    simulate.MinSeparatedPoisson(3, 0.4, warm_start=True): (6, [batch_law(6, 3, 0.4, first_steps(0.4, 3))] * 2),
+    simulate.MinSeparatedPoisson(9, 0.4, warm_start=True): (5, [batch_law(5, 9, 0.4, first_steps(0.4, 9))] * 2),
+    simulate.CyclicPoisson(2, 0.4): (
+        5,
+        [
+            {tuple(2 * k + turn for k in taken): p for taken, p in batch_law(n, 1, 0.4).items()}
+            for turn, n in ((0, 3), (1, 2))
+        ],
+    ),
+    simulate.BallsInBins(3): (5, [{tuple(range(bin, 5, 3)): 1 / 3 for bin in range(3)}] * 2),
+}
+
+
+@pytest.mark.parametrize("sampler", LAWS, ids=repr)
+def test_rounds_of_two_members_have_the_certified_law(sampler):
+    """All rounds that two members are in together have the law for which `correlated_noise` certifies, by a chi-square test of every outcome."""
+    rounds, (one, other) = LAWS[sampler]
+    law = {(a, b): p * q for (a, p), (b, q) in itertools.product(one.items(), other.items())}
+    counts = dict.fromkeys(law, 0)
+    for run in range(8000):
+        batches = sampler.draw(6, rounds=rounds, seed=5, run=run)
+        counts[tuple(tuple(t for t, batch in enumerate(batches) if i in batch) for i in (0, 5))] += 1
+    likely = {both: 8000 * p for both, p in law.items() if 8000 * p >= 5}
+    found, expected = [*(counts[both] for both in likely)], [*likely.values()]
+    rest = 8000 - math.fsum(expected)
+    if rest > 1e-6:
+        found, expected = [*found, 8000 - sum(found)], [*expected, rest]
+    assert stats.chisquare(found, expected).pvalue > 1e-3
 
 
 def test_an_epoch_is_a_partition():

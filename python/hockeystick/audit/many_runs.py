@@ -5,7 +5,8 @@ y <= e^epsilon x + delta and 1 - x <= e^epsilon (1 - y) + delta, and mu-GDP says
 weaker the larger x and the smaller y, so that an upper end of x and a lower end of y, right together, bound epsilon and
 mu from below, in both directions at once.
 
-The test is a threshold on the score; if it has to be chosen, it is chosen on runs that do not count afterwards.
+The test is a threshold on the score; if it has to be chosen, it is chosen on runs that do not count afterwards, or it is the best of some
+whose rates are bounded together.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ def credible_epsilon(counts: Counts, delta: float, failure: float) -> float:
 
 Rule: TypeAlias = Literal[">=", "<="]
 
+RULES: tuple[Rule, Rule] = (">=", "<=")
+
 CHOOSING = 4  # a quarter of the runs chooses: a threshold is easier to find than a rate to know
 MAX_CANDIDATES = 400
 
@@ -130,14 +133,18 @@ def _choose(runs_in: Array, runs_out: Array, bound: Callable[[Counts], Array]) -
     Any choice is sound. This one is wary of thresholds that few runs pass: so few runs bound their rates badly.
     """
     candidates = _candidates(np.concatenate([runs_in, runs_out]))
-    best: tuple[float, ThresholdTest] = (-np.inf, ThresholdTest(">=", float(candidates[0])))
-    rules: tuple[Rule, Rule] = (">=", "<=")
-    for rule in rules:
-        bounds = bound(ThresholdTest(rule, candidates).apply(runs_in, runs_out))
-        winner = int(np.argmax(bounds))
-        if bounds[winner] > best[0]:
-            best = float(bounds[winner]), ThresholdTest(rule, float(candidates[winner]))
-    return best[1]
+    tests = (ThresholdTest(rule, candidates) for rule in RULES)
+    return _best([(test, test.apply(runs_in, runs_out)) for test in tests], bound)[0]
+
+
+def _best(tests: list[tuple[ThresholdTest, Counts]], bound: Callable[[Counts], Array]) -> tuple[ThresholdTest, Counts]:
+    """Return the test of many with the largest bound, and its counts."""
+    bounds = [bound(counts) for _, counts in tests]
+    (rule, thresholds), counts = tests[place := int(np.argmax([each.max() for each in bounds]))]
+    winner = int(np.argmax(bounds[place]))
+    return ThresholdTest(rule, float(thresholds[winner])), Counts(
+        *(np.ravel(each)[winner if np.ndim(each) else 0] for each in counts)
+    )
 
 
 def _candidates(scores: Array) -> Array:
@@ -147,7 +154,34 @@ def _candidates(scores: Array) -> Array:
     return np.unique(np.concatenate([ordered[ranks], ordered[-1 - ranks]]))
 
 
-Method: TypeAlias = Literal["clopper_pearson", "bayesian", "gdp"]
+LEAST_RANK = 8  # fewer runs than this bound a rate badly
+
+
+def thresholds_at_ranks(runs_in: Array, runs_out: Array) -> list[tuple[ThresholdTest, Counts]]:
+    """Return tests of both rules whose thresholds are scores of fixed ranks: half of the runs of a kind, a quarter, and so on.
+
+    Of n runs of one kind, independent with ties broken by coins, a fraction beyond the r-th largest has Beta(r, n - r + 1) as its law, that of
+    `proportion_lower` at n - r + 1 successes. Scores that are equal to the threshold count as if they were not beyond it, which
+    can only make that fraction smaller. Given these runs the threshold is known, and how many of the other kind lie beyond it is binomial. So
+    both rates of each test have ends that fail as said, whatever the data; ranks depend on the numbers of runs alone.
+    """
+    found = []
+    for sign, rules in ((1.0, RULES), (-1.0, RULES[::-1])):
+        for own, other, rule in ((runs_out, runs_in, rules[0]), (runs_in, runs_out, rules[1])):
+            halvings = max(1, (own.size // LEAST_RANK).bit_length() - 1)
+            ranks = np.maximum(own.size >> np.arange(1, halvings + 1), 1)
+            cuts = np.sort(sign * own)[-ranks]
+            beyond = ThresholdTest(">=", np.nextafter(cuts, np.inf)).apply(sign * other, own)[0]
+            if own is runs_out:
+                counts = Counts(beyond, runs_in.size, ranks - 1, runs_out.size)
+                cuts = np.nextafter(cuts, np.inf)
+            else:
+                counts = Counts(runs_in.size - ranks + 1, runs_in.size, runs_out.size - beyond, runs_out.size)
+            found.append((ThresholdTest(rule, sign * cuts), counts))
+    return found
+
+
+Method: TypeAlias = Literal["clopper_pearson", "simultaneous", "bayesian", "gdp"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
 
@@ -162,12 +196,13 @@ class Evidence:
         The lower bound; 0 where nothing can be said, never infinite.
     delta, confidence : float
         The delta for which it holds, and with which confidence.
-    method : {"clopper_pearson", "bayesian", "gdp"}
+    method : {"clopper_pearson", "simultaneous", "bayesian", "gdp"}
         What kind of statement it is, see `evaluate`.
     rule, threshold : {">=", "<="}, float
         A run is called "in" where its score is >= or <= the threshold.
     true_positives, num_in : int
-        How many of the runs with the record were called "in", of how many. Runs that chose the threshold do not count.
+        How many of the runs with the record were called "in", of how many. Runs that chose the threshold do not count. Of "simultaneous" one
+        of both numbers is that of a rank: at least, or at most, so many where scores are equal.
     false_positives, num_out : int
         The same for the runs without.
     """
@@ -213,14 +248,15 @@ def evaluate(
         In [0, 1); positive for "gdp".
     confidence : float
         Probability, in [0.5, 1), with which the bound may be relied on.
-    method : {"clopper_pearson", "bayesian", "gdp"}
+    method : {"clopper_pearson", "simultaneous", "bayesian", "gdp"}
         "clopper_pearson" assumes nothing: whatever the mechanism, the bound is at most its epsilon but with probability
-        1 - confidence. "bayesian" is the lower end of a credible interval, tighter and no confidence bound. "gdp" bounds
+        1 - confidence. "simultaneous" assumes as little, and all runs count: it is the best of some tests whose thresholds are scores of fixed
+        ranks, and holds for all delta together. "bayesian" is the lower end of a credible interval, tighter and no confidence bound. "gdp" bounds
         mu, then converts; it assumes that the trade-off function is that of a Gaussian mechanism.
     threshold : float, optional
         Call a run "in" where its score is >= this number, which must have been fixed without looking at these scores;
         one score of each kind is enough then. By default a quarter of the runs, at random, chooses the threshold and the
-        direction, and the others count.
+        direction, and the others count. Not for "simultaneous".
 
     Returns
     -------
@@ -239,12 +275,16 @@ def evaluate(
     Notes
     -----
     Scores must come from independent runs with the record, and from independent runs without. Run i with and run i without
-    may share their randomness, if there are as many of both and the method is not "bayesian".
+    may share their randomness, if there are as many of both and the method is neither "bayesian" nor "simultaneous".
 
     With x the false and y the true positive rate, :math:`\epsilon \ge \max(\log\frac{y-\delta}{x},
     \log\frac{1-x-\delta}{1-y})`, the second from the opposite test (Kairouz, Oh and Viswanath 2015, Theorem 2.1).
     "clopper_pearson": x and y at the ends of exact binomial intervals, each wrong with probability (1 - confidence)/2; both
     logarithms use the same two ends and need no further correction (Jagielski, Ullman and Oprea 2020).
+    "simultaneous": the same ends for thresholds at the n/2-th, n/4-th, ... largest and smallest of the n scores of either kind, down to the eighth;
+    all ends fail together with probability 1 - confidence at most. The fraction beyond such a score has a beta law, and given it the other kind's count is
+    binomial. Few thresholds are enough, since epsilon hardly changes near the best, and they pay less than a band over all of them does:
+    that of Dvoretzky, Kiefer and Wolfowitz is as wide in the tails, where audits live, as in the middle. Scores of few values show less.
     "bayesian": the epsilon whose privacy region has posterior probability 1 - confidence under independent Jeffreys
     priors of x and y (Zanella-Beguelin et al. 2023). "gdp": :math:`\mu \ge \Phi^{-1}(y) - \Phi^{-1}(x)` at the same ends
     as "clopper_pearson" (Nasr et al. 2023).
@@ -264,12 +304,19 @@ def evaluate(
     choice("method", method, METHODS)
     delta = delta_of(delta, method)
     failure = failure_probability(confidence)
+    if together := method == "simultaneous":
+        if threshold is not None:
+            raise ValueError(
+                f"threshold must be left out for method='simultaneous', which has several, not {threshold}"
+            )
+        tests = thresholds_at_ranks(runs_in, runs_out)
+        failure /= sum(test.threshold.size for test, _ in tests)
 
     def bound(counts: Counts) -> Array:
         ends = corner(counts, failure)
         return mu_at(*ends) if method == "gdp" else epsilon_at(*ends, delta)
 
-    test, counts = put_to_test(runs_in, runs_out, threshold, bound)
+    test, counts = _best(tests, bound) if together else put_to_test(runs_in, runs_out, threshold, bound)
     if method == "bayesian":
         epsilon = credible_epsilon(counts, delta, failure)
     else:

@@ -14,6 +14,7 @@ from hockeystick._numeric.printing import format_lower
 
 KINDS = {
     "clopper_pearson": "with confidence",
+    "simultaneous": "for every delta together, with confidence",
     "f_dp": "with confidence",
     "binomial": "with confidence",
     "bayesian": "with posterior probability (Jeffreys priors, no confidence)",

@@ -30,6 +30,8 @@ def run(chosen: argparse.Namespace) -> int:
     arguments.tell(chosen, None if delta is None else setting_warnings.large_delta(delta, told.problem.num_records))
     if chosen.seed is not None:
         told = dataclasses.replace(told, seed=seed_scalar("seed", chosen.seed))
+    if chosen.budget is not None and delta is None:
+        raise ValueError(f"--budget must be left out where the plan has no delta, not be {chosen.budget}")
     for option in ("out", "plot", "checkpoint"):
         file: Path | None = getattr(chosen, option)
         if file is not None and (file.is_dir() or not file.parent.is_dir()):
@@ -41,6 +43,7 @@ def run(chosen: argparse.Namespace) -> int:
         seed=told.seed,
         num_runs=told.num_runs,
         record_every=chosen.record_every or max(1, told.rounds // MAX_RECORDED),
+        budget=None if chosen.budget is None or delta is None else (chosen.budget, delta),
         released=released,
         num_threads=chosen.num_threads,
         checkpoint=chosen.checkpoint,

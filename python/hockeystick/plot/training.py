@@ -1,12 +1,14 @@
-"""One picture of a simulated training: loss, accuracy, epsilon and sensitivity over the rounds."""
+"""One picture of simulated trainings: loss, accuracy, epsilon and sensitivity over the rounds, or loss and accuracy over epsilon."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from hockeystick._checks import choice
 from hockeystick.plot.scales import Array
 
 if TYPE_CHECKING:
@@ -15,28 +17,38 @@ if TYPE_CHECKING:
 
     from hockeystick.simulate import Problem, Result, Sensitivity
 
+Lines: TypeAlias = "dict[str, tuple[Any, Array]]"  # by name, where they are drawn and the values of every run
+
 BAND = (5.0, 95.0)  # percentiles of the runs
 MAX_MARKED = 25  # rounds that get a marker each
 
 
 def training(
-    result: Result, *, delta: float | None = None, test: Problem | None = None, sensitivity: Sensitivity | None = None
+    result: Result | Mapping[str, Result],
+    *,
+    delta: float | None = None,
+    test: Problem | None = None,
+    sensitivity: Sensitivity | None = None,
+    over: Literal["round", "epsilon"] = "round",
 ) -> Figure:
-    """Draw loss, accuracy, certified epsilon, a learnt clip norm and sensitivity after every recorded round.
+    """Draw loss, accuracy, certified epsilon, a learnt clip norm and sensitivity after every recorded round, or loss and accuracy over epsilon.
 
     Of several runs, the line is their mean, and the band reaches from the 5th to the 95th percentile; runs that have diverged
     are left out.
 
     Parameters
     ----------
-    result : hockeystick.simulate.Result
-        What `hockeystick.simulate.run` returned, with one recorded round at least: see its `record_every`.
+    result : hockeystick.simulate.Result or mapping of str to Result
+        What `hockeystick.simulate.run` returned, with one recorded round at least: see its `record_every`. Of several trainings of one kind of
+        problem, each by the name of its lines.
     delta : float, optional
         In [0, 1). If given, epsilon is drawn, an upper bound after each round.
     test : hockeystick.simulate.Problem, optional
         If given, loss and accuracy are those on its records.
     sensitivity : hockeystick.simulate.Sensitivity, optional
         If given, the distance of two adjacent trainings is drawn, and what of it comes from data and from models.
+    over : {"round", "epsilon"}
+        What is drawn to the right. By "epsilon", which needs `delta`, trainings are compared at equal epsilon.
 
     Returns
     -------
@@ -62,27 +74,46 @@ def training(
     """
     from hockeystick.plot.matplotlib_figures import figure_of  # noqa: PLC0415 - matplotlib is asked for when first needed
 
-    if not len(result.recorded):
-        raise ValueError(f"result must have a recorded round, not none of {result.completed}: see record_every")
+    named: Mapping[str, Result] = result if isinstance(result, Mapping) else {"": result}
+    for one in named.values():
+        if not len(one.recorded):
+            raise ValueError(f"result must have a recorded round, not none of {one.completed}: see record_every")
+    choice("over", over, ("round", "epsilon"))
+    if not named or (over == "epsilon" and delta is None):
+        raise ValueError(
+            "result must have a training" if not named else "delta must be given for over='epsilon', not None"
+        )
+    spent = {} if delta is None else {name: one.epsilon(delta) for name, one in named.items()}
+    private = f"certified ε at δ = {delta!r}"
+
+    def lines(values: Callable[[Result], Array]) -> Lines:
+        return {name: (spent[name] if over == "epsilon" else one.recorded, values(one)) for name, one in named.items()}
+
     records = "of the test records" if test is not None else "of the training records"
-    panels: list[tuple[str, dict[str, Array]]] = [(f"mean loss {records}", {"": result.loss(test)})]
-    if result.problem.classifies:
-        panels.append((f"accuracy {records}", {"": result.accuracy(test)}))
-    if delta is not None:
-        panels.append((f"certified ε at δ = {delta!r}", {"": result.epsilon(delta)[:, np.newaxis]}))
-    if result.clip_norm is not None:
-        panels.append(("clip norm left by the round", {"": result.clip_norm[:, result.recorded - 1].T}))
+    across = private if over == "epsilon" else "round"
+    panels: list[tuple[str, str, Lines]] = [(across, f"mean loss {records}", lines(lambda one: one.loss(test)))]
+    if all(one.problem.classifies for one in named.values()):
+        panels.append((across, f"accuracy {records}", lines(lambda one: one.accuracy(test))))
+    if delta is not None and over == "round":
+        at = {name: (one.recorded, spent[name][:, np.newaxis]) for name, one in named.items()}
+        panels.append((across, private, at))
+    learnt = {name: one for name, one in named.items() if one.clip_norm is not None}
+    if learnt:
+        norms = {name: (one.recorded, one.clip_norm[:, one.recorded - 1].T) for name, one in learnt.items()}  # type: ignore[index]
+        panels.append(("round", "clip norm left by the round", norms))
     if sensitivity is not None:
         parts = {"in all": sensitivity.total, "of data": sensitivity.data, "of models": sensitivity.model}
-        panels.append(("distance of adjacent trainings", parts))
-    figure, axes = figure_of(len(panels), title(result))
-    for panel, (label, series) in zip(axes, panels, strict=True):
-        rounds = sensitivity.recorded if sensitivity is not None and len(series) > 1 else result.recorded
-        for number, (name, values) in enumerate(series.items()):
-            _line(panel, rounds, values, name, number)
-        panel.set(xlabel="round", ylabel=label)
+        distances = {name: (sensitivity.recorded, part) for name, part in parts.items()}
+        panels.append(("round", "distance of adjacent trainings", distances))
+    figure, axes = figure_of(
+        len(panels), "\n".join(f"{name}{': ' if name else ''}{title(one)}" for name, one in named.items())
+    )
+    for panel, (x, y, drawn) in zip(axes, panels, strict=True):
+        for number, (name, (places, values)) in enumerate(drawn.items()):
+            _line(panel, places, values, name, number)
+        panel.set(xlabel=x, ylabel=y)
         panel.grid(alpha=0.3)
-        if len(series) > 1:
+        if len(drawn) > 1:
             panel.legend()
     return figure
 
@@ -102,14 +133,15 @@ def title(result: Result) -> str:
     return f"{type(algorithm).__name__}: {', '.join(settings)}\n{problem}; seed {result.seed}; {runs}"
 
 
-def _line(panel: Axes, rounds: Any, values: Array, name: str, number: int) -> None:
+def _line(panel: Axes, places: Any, values: Array, name: str, number: int) -> None:
     """Draw the mean over the runs, the second axis, and the band of several."""
     from hockeystick.plot.matplotlib_figures import CURVES, MARKERS  # noqa: PLC0415 - as above
 
     alive = np.isfinite(values).any(axis=1)  # all have diverged elsewhere
-    rounds, values = rounds[alive], values[alive]
-    marker = MARKERS[number] if len(rounds) <= MAX_MARKED else None
-    panel.plot(rounds, np.nanmean(values, axis=1), color=CURVES[number], marker=marker, label=name)
+    places, values = places[alive], values[alive]
+    marker = MARKERS[number % len(MARKERS)] if len(places) <= MAX_MARKED else None
+    colour = CURVES[number % len(CURVES)]
+    panel.plot(places, np.nanmean(values, axis=1), color=colour, marker=marker, label=name)
     if values.shape[1] > 1:
         low, high = np.nanpercentile(values, BAND, axis=1)
-        panel.fill_between(rounds, low, high, color=CURVES[number], alpha=0.2, linewidth=0)
+        panel.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)

@@ -19,7 +19,18 @@ namespace hockeystick::simd {
 inline namespace HOCKEYSTICK_ISA {
 
 // In the order of simulate/running/rule.py.
-enum class Sampler : std::int64_t { every, poisson, fixed_size, with_replacement, shuffled, cyclic };
+enum class Sampler : std::int64_t {
+    every,
+    poisson,
+    fixed_size,
+    with_replacement,
+    shuffled,
+    cyclic,
+    cyclic_poisson,
+    balls_in_bins,
+    min_separated,
+    warm_min_separated
+};
 
 // Eleven words, which the caller keeps: key, counter, the current block of four, and how many of these are used.
 struct Stream {
@@ -184,6 +195,73 @@ inline std::int64_t draw_shuffled(Stream* s, std::int64_t first, std::int64_t si
     return size;
 }
 
+// The members whose place is `turn` modulo `parts`, each with the probability `rate`.
+inline std::int64_t draw_of_part(Stream* s, double rate, std::int64_t turn, std::int64_t parts, std::int64_t population,
+                                 std::int64_t* out) {
+    const std::int64_t count = draw_poisson(s, rate, (population - turn + parts - 1) / parts, out);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = turn + parts * out[i];
+    return count;
+}
+
+// The members whose bin is `turn`: the first words of a stream are everybody's bins, in every draw.
+inline std::int64_t draw_bin(Stream* s, std::int64_t turn, std::int64_t bins, std::int64_t population,
+                             std::int64_t* out) {
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < population; ++i)
+        if (below(s, bins) == turn) out[count++] = i;
+    return count;
+}
+
+// Batches of members each of which throws a coin in every draw that it may be in, and sits out the `apart` draws after one that it is in.
+//
+// Coins are words of the draws' streams, a word a member, so that each can be thrown again. Whether a member may be in a draw is known from
+// the coins since the last `apart` draws in a row without one, or since the first draw: at small rates these are few.
+struct SeparatedBatches {
+    std::uint64_t seed;
+    std::int64_t purpose, run, client, apart;
+    double rate;
+    bool warm;  // the first draw that a member may be in is random
+
+    Stream stream(std::int64_t index, std::int64_t step) const {
+        Stream s;
+        start_stream(&s, seed, purpose, run, index, client, step);
+        return s;
+    }
+
+    static double number(Stream s, std::int64_t member) {
+        s.counter[0] = static_cast<std::uint64_t>(member / 4);
+        next_block(s, s.block);
+        return unit(s.block[member % 4]);
+    }
+
+    bool coin(std::int64_t index, std::int64_t member) const { return number(stream(index, 0), member) <= rate; }
+
+    // 0 with probability 1/(1 + apart rate), and each of 1, ..., apart with `rate` times that.
+    std::int64_t first(std::int64_t member) const {
+        const double above =
+            warm ? number(stream(0, 1), member) * (1.0 + static_cast<double>(apart) * rate) - 1.0 : 0.0;
+        if (above <= 0.0) return 0;
+        const auto step = static_cast<std::int64_t>(std::ceil(above / rate));
+        return step < apart ? step : apart;
+    }
+
+    bool may_be_in(std::int64_t index, std::int64_t member) const {
+        std::int64_t draw = index, without = 0;
+        while (draw > 0 && without < apart) without = coin(--draw, member) ? 0 : without + 1;
+        for (draw = without == apart ? draw + apart : first(member); draw < index;)
+            draw += coin(draw, member) ? apart + 1 : 1;
+        return draw == index;
+    }
+
+    std::int64_t draw(std::int64_t index, std::int64_t population, std::int64_t* out) const {
+        Stream s = stream(index, 0);
+        std::int64_t count = 0;
+        for (std::int64_t i = 0; i < population; ++i)
+            if (unit(next_word(&s)) <= rate && may_be_in(index, i)) out[count++] = i;
+        return count;
+    }
+};
+
 // Keeps each of the first `count` with probability 1 - dropout, in their order; returns how many are left.
 inline std::int64_t remaining(Stream* s, double dropout, std::int64_t count, std::int64_t* chosen) {
     std::int64_t left = 0;
@@ -209,7 +287,12 @@ inline std::int64_t draw(Stream* s, std::uint64_t seed, std::int64_t purpose, st
         start_stream(s, seed, purpose, run, index / parts, client, 0);
         return draw_shuffled(s, index % parts * size, size, population, order, out);
     }
-    start_stream(s, seed, purpose, run, index, client, 0);
+    if (kind == Sampler::min_separated || kind == Sampler::warm_min_separated)
+        return SeparatedBatches{seed, purpose, run, client, size - 1, rate, kind == Sampler::warm_min_separated}.draw(
+            index, population, out);
+    start_stream(s, seed, purpose, run, kind == Sampler::balls_in_bins ? 0 : index, client, 0);
+    if (kind == Sampler::balls_in_bins) return draw_bin(s, index % size, size, population, out);
+    if (kind == Sampler::cyclic_poisson) return draw_of_part(s, rate, index % size, size, population, out);
     if (kind == Sampler::poisson) return draw_poisson(s, rate, population, out);
     if (kind == Sampler::fixed_size) return draw_fixed_size(s, size, population, order, out);
     for (std::int64_t i = 0; i < size; ++i) out[i] = below(s, population);

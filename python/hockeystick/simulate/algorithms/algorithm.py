@@ -26,7 +26,7 @@ from hockeystick.federated.released_models import (
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.participation import EveryRound, Participation, Poisson, WithReplacement
+from hockeystick.simulate.running.participation import OF_RECORDS, EveryRound, Participation, Poisson
 from hockeystick.simulate.running.rule import LEAST_CLIP_NORM, UpdateRule
 
 __all__ = ["Algorithm"]
@@ -101,8 +101,10 @@ class Algorithm(Checked):
 
     def _plain_rule(self, problem: Problem, rounds: int, **changes: Any) -> UpdateRule:
         clients = self._clients
-        if isinstance(clients, WithReplacement):
-            raise ValueError("clients must take part at most once in a round, not by draws with replacement")
+        if isinstance(clients, OF_RECORDS):
+            raise ValueError(
+                f"clients must be drawn by a sampler of clients, each at most once in a round, not {shown(clients)}"
+            )
         if isinstance(clients, Poisson) and clients.expected_batch_size is not None:
             raise ValueError(
                 f"clients must have no expected_batch_size ({clients.expected_batch_size}): the mean is over those drawn"

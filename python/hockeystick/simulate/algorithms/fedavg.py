@@ -35,7 +35,7 @@ from hockeystick.federated.released_models import (
 )
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, Views, each_silo
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson
+from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, RandomSize
 from hockeystick.simulate.running.rule import AVERAGE, UpdateRule
 
 ClientWeights: TypeAlias = Literal["equal", "records"] | tuple[float, ...]
@@ -214,7 +214,7 @@ class NoisyFedAvg(Algorithm):
     def _poisson_batches(self) -> bool:
         """Tell whether a batch may be larger than its divisor: its mean gradient is then neither within V nor as smooth as each record's."""
         samplers = self.records if isinstance(self.records, tuple) else (self.records,)
-        return any(isinstance(sampler, Poisson) for sampler in samplers)
+        return any(isinstance(sampler, RandomSize) for sampler in samplers)
 
     def _last_model(self, problem: Problem, rounds: int) -> Guarantee:
         each = self._each_model(problem, rounds)

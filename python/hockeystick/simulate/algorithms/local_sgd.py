@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._checks import count_scalar
-from hockeystick.federated.released_models import Account
+from hockeystick.federated.released_models import Account, Leaks
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Views
 from hockeystick.simulate.problem.problem import Problem
@@ -76,7 +76,11 @@ class LocalSGD(Algorithm):
 
     def _accounts(self, problem: Problem, mechanisms: Sequence[Gaussian]) -> list[Account]:
         steps = super()._accounts(problem, mechanisms)
-        return [(adjacency, step, lambda rounds: rounds * self.local_steps) for adjacency, step, _ in steps]
+
+        def of_rounds(leaks: Leaks) -> Leaks:
+            return lambda rounds: leaks(rounds * self.local_steps)
+
+        return [(adjacency, of_rounds(leaks)) for adjacency, leaks in steps]
 
     def _views(self, problem: Problem, rounds: int) -> Views:
         del rounds

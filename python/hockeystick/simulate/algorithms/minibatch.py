@@ -19,7 +19,7 @@ from hockeystick.isrl import shuffled_mb_sgd_epsilon, vector_sum_epsilon
 from hockeystick.mechanisms import Gaussian
 from hockeystick.simulate.algorithms.algorithm import ALL, Algorithm, Records, Views, each_silo
 from hockeystick.simulate.problem.problem import Problem
-from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, Poisson, WithReplacement
+from hockeystick.simulate.running.participation import EveryRound, FixedSize, Participation, RandomSize, WithReplacement
 from hockeystick.simulate.running.rule import ACCELERATED, MEAN, UpdateRule
 
 ANY_NOISE = Gaussian(1.0)  # for samplers that are asked only how often a record can take part
@@ -70,17 +70,16 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
     """
     clients, samplers = algorithm._clients, algorithm._samplers(problem)
     drawn = [clients, *(sampler for sampler, _ in samplers)]
-    if any(isinstance(sampler, (Poisson, WithReplacement)) for sampler in drawn):
-        raise NoGuaranteeError(
-            "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
-        )
+    if any(isinstance(sampler, (RandomSize, WithReplacement)) for sampler in drawn):
+        msg = "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
+        raise NoGuaranteeError(msg)
     batches = {int(sampler._expected(count)) for sampler, count in samplers}
     if len(batches) > 1:
         raise NoGuaranteeError(
             f"a shuffled sum of gradients needs batches of the same size in every silo, not {sorted(batches)}"
         )
     messages = batches.pop() * int(clients._expected(problem.num_silos))
-    uses = [sampler._account(ANY_NOISE, count)[2] for sampler, count in samplers]
+    accounts = [sampler._account(ANY_NOISE, count)[1] for sampler, count in samplers]
 
     def epsilon(rounds: int, delta: float) -> float:
         if delta == 0.0:
@@ -92,7 +91,7 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
             probability=protocol.probability,
             dimension=problem.dimension,
             delta=delta,
-            rounds=max(count(rounds) for count in uses),
+            rounds=max(leaks(rounds)[1] for leaks in accounts),
         )
 
     source = f"isrl.vector_sum_epsilon; {messages} messages a round, each record charged for the rounds in which it can take part"

@@ -95,7 +95,7 @@ class ProjectedNoisySGD(Algorithm):
         multiplier = self._noises(problem)[0] / self.clip_norm
         step = Laplace(multiplier) if self.noise == "laplace" else Gaussian(multiplier)
         return by_composition(
-            [("replace", step, lambda t: -(-t // problem.num_records))],
+            [("replace", lambda t: (step, -(-t // problem.num_records)))],
             "all models, for the record that loses most",
             "Accountant; each record is used once in a pass (last_iterate.best for what later rounds hide)",
         )

@@ -7,7 +7,6 @@ makes the words keeps the arrays.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import struct
 from collections.abc import Callable
@@ -22,58 +21,16 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, lower_getattr_generic, models, register_model
 from numba.np.arrayobj import populate_array
 
-import hockeystick._core as compiled
 from hockeystick.simulate.kernels import OPTIONS, intrinsic
-from hockeystick.simulate.running.rule import Data, UpdateRule
+from hockeystick.simulate.running.rule import ADDRESSES, SIGNATURES, Data, UpdateRule
 
-# Result and arguments of the core's functions: pointers, integers, words, doubles and nothing.
-SIGNATURES = {
-    # cpp/include/hockeystick/simd/record_losses.hpp
-    "record_gradient": ("v", "ppipp"),
-    "record_value": ("d", "ppip"),
-    "record_class": ("i", "ppip"),
-    "add_batch": ("v", "ppiipiddpp"),
-    # cpp/include/hockeystick/simd/model_vectors.hpp
-    "norm": ("d", "pi"),
-    "copy": ("v", "ppi"),
-    "clear": ("v", "pi"),
-    "scale": ("v", "dpi"),
-    "add": ("v", "dppi"),
-    "clip": ("v", "dpi"),
-    "add_clipped": ("v", "dddppi"),
-    "project": ("v", "dpi"),
-    "step": ("v", "ddpppi"),
-    "residual": ("d", "dpppi"),
-    "keep_within": ("v", "dpppi"),
-    "all_finite": ("i", "pi"),
-    # cpp/include/hockeystick/simd/random_streams.hpp
-    "start_stream": ("v", "pwiiiii"),
-    "next_word": ("w", "p"),
-    "unit": ("d", "w"),
-    "below": ("i", "pi"),
-    "add_laplace": ("v", "pdpi"),
-    "to_normals": ("v", "ppi"),
-    "add_normals": ("v", "pdpi"),
-    "encode": ("d", "pddiid"),
-    "encode_vector": ("v", "ppidiid"),
-    "remaining": ("i", "pdip"),
-    "draw": ("i", "pwiiiiiidipp"),
-}
-_C: dict[str, Any] = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "w": ctypes.c_uint64, "d": ctypes.c_double, "v": None}
 _NUMBA = {"p": types.intp, "i": types.int64, "w": types.uint64, "d": types.float64, "v": types.void}
-_ADDRESSES: dict[str, int] = compiled.simulator_functions()
-
-
-def function(name: str) -> Callable[..., Any]:
-    """Return a function of the core for Python; arrays are given as their `ctypes`."""
-    result, given = SIGNATURES[name]
-    return ctypes.CFUNCTYPE(_C[result], *(_C[kind] for kind in given))(_ADDRESSES[name])
 
 
 def _external(name: str) -> Any:
     """Return a function of the core for compiled Python, which finds it by its name, so that machine code on disk stays valid."""
     result, given = SIGNATURES[name]
-    llvmlite.binding.add_symbol(f"hockeystick_{name}", _ADDRESSES[name])
+    llvmlite.binding.add_symbol(f"hockeystick_{name}", ADDRESSES[name])
     return types.ExternalFunction(f"hockeystick_{name}", _NUMBA[result](*(_NUMBA[kind] for kind in given)))
 
 

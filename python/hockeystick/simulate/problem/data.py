@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import Array, choice, count_scalar, non_negative_scalar, positive_scalar, real, scalar
+from hockeystick._checks.hints import needs
 from hockeystick._checks.shown import listed, shown
+from hockeystick.simulate.problem.loss import Loss
 from hockeystick.simulate.problem.problem import CLASSIFIERS, TWO_CLASSES, LossName, Problem
 
 DataSet: TypeAlias = Literal["digits", "diabetes", "breast_cancer", "wine"]
@@ -257,7 +259,7 @@ def standardised(features: Array, train: Any) -> Array:
 
 def read(
     path: str | Path,
-    loss: LossName,
+    loss: LossName | Loss,
     *,
     label: str = "label",
     silo: str | None = "silo",
@@ -265,16 +267,16 @@ def read(
     hidden: int = 0,
     feature_bound: float | None = None,
 ) -> Problem:
-    r"""Return the problem of a CSV or NPZ file. Nothing is scaled.
+    r"""Return the problem of a CSV, Parquet or NPZ file. Nothing is scaled.
 
     Parameters
     ----------
     path : str or path
-        Of a CSV file with a header, or of an NPZ file with the array "features".
-    loss : str
+        Of a CSV file with a header, a Parquet file, or an NPZ file with the array "features".
+    loss : str or Loss
         One of the losses of `Problem`.
     label : str
-        Column or array of the labels: numbers, or "true" and "false", which are 1 and 0. All other columns of a CSV file are features.
+        Column or array of the labels: numbers, or "true" and "false", which are 1 and 0. All other columns of a table are features.
     silo : str, optional
         Column or array that says to which silo a record belongs, in any order, by numbers or by names; one silo if there is no
         column "silo", or `silo` is None.
@@ -300,7 +302,10 @@ def read(
     >>> simulate.read(text, "logistic").sizes
     (2, 1)
     """
-    features, table = _arrays(path) if str(path).endswith(".npz") else _columns(path, {label, silo})
+    ending, words = Path(str(path)).suffix, {label, silo}
+    features, table = (
+        _arrays(path) if ending == ".npz" else (_parquet if ending == ".parquet" else _columns)(path, words)
+    )
     for name, used, default in (("label", label, "label"), ("silo", silo, "silo")):
         if used is not None:
             _require_name(name, used, default, table)
@@ -323,6 +328,18 @@ def _arrays(path: str | Path) -> tuple[Any, dict[str, Any]]:
     if "features" not in table:
         raise ValueError(f"the arrays of {path} must include 'features', not only {sorted(table)}")
     return real("features", table["features"]), table
+
+
+def _parquet(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str, Any]]:
+    """Return the features of a Parquet file, and all its columns by name: its values if the name is one of these words, else None."""
+    with needs("sweep", "reading Parquet needs pyarrow"):
+        import pyarrow.parquet as pq  # noqa: PLC0415 - asked for when needed
+    read = pq.read_table(path)
+    columns = {name: np.asarray(read[name].to_pylist()) for name in read.column_names}
+    features = [real(name, column) for name, column in columns.items() if name not in words]
+    if not features:
+        raise ValueError(f"the columns of {path} must be features and others, not {read.column_names}")
+    return np.column_stack(features), {name: columns[name] if name in words else None for name in columns}
 
 
 def _columns(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str, Any]]:

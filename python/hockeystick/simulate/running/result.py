@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks import Array
+from hockeystick._checks.hints import needs
 from hockeystick._checks.shown import shown
 from hockeystick._files import write_whole
 from hockeystick.accounting.accountant import Accountant
@@ -287,11 +288,9 @@ class Result:
         ValueError
             If no certified bound covers the settings, and delta is given.
         """
-        try:
+        with needs("sweep", "writing Parquet needs pyarrow"):
             import pyarrow as pa  # noqa: PLC0415 - asked for when needed
             import pyarrow.parquet as pq  # noqa: PLC0415
-        except ImportError as error:
-            raise ImportError('writing Parquet needs pyarrow: pip install ".[sweep]" in a clone') from error
         loss, correct = self._evaluate(test)
         columns: dict[str, Any] = {
             "run": np.tile(np.arange(self.num_runs), len(self.recorded)),

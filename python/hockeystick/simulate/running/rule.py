@@ -1,12 +1,16 @@
-"""What the compiled loops are told: an algorithm's settings and a problem's data as plain numbers and arrays."""
+"""What the compiled loops are told: an algorithm's settings and a problem's data as plain numbers and arrays; and the core's functions."""
 
 from __future__ import annotations
 
+import ctypes
 import math
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+import hockeystick._core as core
 
 Vector: TypeAlias = NDArray[np.float64]  # how many axes there are, the compiled loops learn from the annotation
 Matrix: TypeAlias = NDArray[np.float64]
@@ -25,7 +29,9 @@ HELPER = 2  # tree noise: the sum of the gradients
 BASE = 3  # the model that a regulariser, or the sum of the gradients, starts from
 SLOTS = 4
 
-EVERY, POISSON, FIXED_SIZE, WITH_REPLACEMENT, SHUFFLED, CYCLIC = range(6)  # samplers
+# Samplers, in the order of cpp/include/hockeystick/simd/random_streams.hpp.
+EVERY, POISSON, FIXED_SIZE, WITH_REPLACEMENT, SHUFFLED, CYCLIC = range(6)
+CYCLIC_POISSON, BALLS_IN_BINS, MIN_SEPARATED, WARM_MIN_SEPARATED = range(6, 10)
 # Losses, of which OF_SCORE and OWN are the user's.
 LINEAR, LEAST_SQUARES, LOGISTIC, QUADRATIC, SOFTMAX, NETWORK, HINGE, ABSOLUTE, OF_SCORE, OWN = range(10)
 LINEAR_IN_RECORD = (LINEAR, LEAST_SQUARES, LOGISTIC, HINGE, ABSOLUTE, OF_SCORE)
@@ -98,3 +104,46 @@ class UpdateRule(NamedTuple):
     quantile: float = 0.0  # of the gradients' norms, that a learnt clip norm follows
     clip_rate: float = 0.0  # how quickly; 0: clip_norm is that of every round
     count_noise: float = 0.0  # of the count that it is learnt from, in records
+
+
+# Result and arguments of the core's functions: pointers, integers, words, doubles and nothing.
+SIGNATURES = {
+    # cpp/include/hockeystick/simd/record_losses.hpp
+    "record_gradient": ("v", "ppipp"),
+    "record_value": ("d", "ppip"),
+    "record_class": ("i", "ppip"),
+    "add_batch": ("v", "ppiipiddpp"),
+    # cpp/include/hockeystick/simd/model_vectors.hpp
+    "norm": ("d", "pi"),
+    "copy": ("v", "ppi"),
+    "clear": ("v", "pi"),
+    "scale": ("v", "dpi"),
+    "add": ("v", "dppi"),
+    "clip": ("v", "dpi"),
+    "add_clipped": ("v", "dddppi"),
+    "project": ("v", "dpi"),
+    "step": ("v", "ddpppi"),
+    "residual": ("d", "dpppi"),
+    "keep_within": ("v", "dpppi"),
+    "all_finite": ("i", "pi"),
+    # cpp/include/hockeystick/simd/random_streams.hpp
+    "start_stream": ("v", "pwiiiii"),
+    "next_word": ("w", "p"),
+    "unit": ("d", "w"),
+    "below": ("i", "pi"),
+    "add_laplace": ("v", "pdpi"),
+    "to_normals": ("v", "ppi"),
+    "add_normals": ("v", "pdpi"),
+    "encode": ("d", "pddiid"),
+    "encode_vector": ("v", "ppidiid"),
+    "remaining": ("i", "pdip"),
+    "draw": ("i", "pwiiiiiidipp"),
+}
+_C: dict[str, Any] = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "w": ctypes.c_uint64, "d": ctypes.c_double, "v": None}
+ADDRESSES: dict[str, int] = core.simulator_functions()
+
+
+def function(name: str) -> Callable[..., Any]:
+    """Return a function of the core for Python; arrays are given as their `ctypes`."""
+    result, given = SIGNATURES[name]
+    return ctypes.CFUNCTYPE(_C[result], *(_C[kind] for kind in given))(ADDRESSES[name])
