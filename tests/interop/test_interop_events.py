@@ -12,7 +12,7 @@ import effort
 import hockeystick as hs
 import refused_calls
 from enumeration import either, exponential, permute_and_flip, renyi
-from hockeystick.interop import events, sampled_concentrated
+from hockeystick.interop import events
 
 FIELDS = {
     "GaussianDpEvent": "noise_multiplier",
@@ -27,6 +27,7 @@ FIELDS = {
     "SampledWithoutReplacementDpEvent": "source_dataset_size sample_size event",
     "TruncatedSubsampledGaussianDpEvent": "dataset_size sampling_probability truncated_batch_size noise_multiplier",
     "PoissonSampledDpEvent": "sampling_probability event",
+    "RandomAllocationDpEvent": "event num_selected num_steps",
     "SelfComposedDpEvent": "event count",
     "ComposedDpEvent": "events",
     "NonPrivateDpEvent": "",
@@ -183,7 +184,7 @@ def test_concentrated_events_have_the_best_conversion(rho, xi):
 @pytest.mark.parametrize(("rate", "rho"), [(0.01, 0.5), (0.1, 0.03), (0.5, 0.06), (0.9, 1.0), (1e-5, 2.0)])
 def test_samples_of_concentrated_mechanisms_bound_sampled_noise(rate, rho):
     """Gaussian noise of this rho has, at integer orders, the moments of the bound for removing a record."""
-    step = sampled_concentrated.poisson_sampled(rho, rate)
+    step = events.concentrated_sample(rho, rate)
     for order, found in zip(step.orders, step.divergences, strict=True):
         if order > 64:
             break
@@ -212,7 +213,7 @@ def test_samples_of_concentrated_mechanisms_bound_all_pairs():
         rho = 1.000001 * max(((larger - xi) / grid).max(), 0.0)
         rate = float(random.choice([1e-3, 0.01, 0.1, 0.5, 0.9]))
         mixed = rate * p + (1 - rate) * q
-        step = sampled_concentrated.poisson_sampled(rho, rate, xi * (1 + 1e-12))
+        step = events.concentrated_sample(rho, rate, xi * (1 + 1e-12))
         orders = np.array(step.orders)
         exact = np.maximum(renyi(mixed, q, orders), renyi(q, mixed, orders))
         assert (exact <= np.array(step.divergences) + 1e-13).all()
@@ -225,7 +226,7 @@ def test_samples_of_what_is_concentrated_beside_noise():
         "PoissonSampledDpEvent", 0.1, event("ComposedDpEvent", [rho, event("SelfComposedDpEvent", noise, 2)])
     )
     (step,) = spent.ledger
-    expected = sampled_concentrated.poisson_sampled(0.1 + 2 / 32, 0.1, 0.2).divergences
+    expected = events.concentrated_sample(0.1 + 2 / 32, 0.1, 0.2).divergences
     assert np.array(step.divergences) == pytest.approx(expected, rel=1e-9)
     for inner, relation, reason in [
         (event("ComposedDpEvent", [rho, event("LaplaceDpEvent", 4.0)]), "add_or_remove", "beside Gaussian ones alone"),
@@ -272,6 +273,15 @@ def test_empty_batches_leak_nothing():
     noise = event("GaussianDpEvent", 1.0)
     assert not accountant("SampledWithoutReplacementDpEvent", 1000, 0, noise, relation="replace").ledger
     assert not accountant("TruncatedSubsampledGaussianDpEvent", 1000, 0.1, 0, 1.0).ledger
+    assert not accountant("RandomAllocationDpEvent", noise, 0, 10).ledger
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace", "replace_special"])
+def test_allocated_steps(relation):
+    """Each record is in so many steps of all; a special one leaves them to themselves."""
+    spent = accountant("RandomAllocationDpEvent", event("GaussianDpEvent", 2.0), 3, 10, relation=relation)
+    assert dict(spent.ledger) == {hs.mechanisms.RandomAllocation(hs.Gaussian(2.0), 10, 3): 1}
+    assert spent.adjacency == events.adjacency_of(relation)
 
 
 NAMES = {"math": math, "event": event, "accountant": accountant}
@@ -295,6 +305,8 @@ accountant("SampledWithoutReplacementDpEvent", 100, 10, event("ZCDpEvent", 0.1, 
     -> dominating pair
 accountant("SampledWithoutReplacementDpEvent", 100, 10, event("PermuteAndFlipDpEvent", 0.1), relation="add_or_remove")
     -> must be `ADD_OR_REMOVE_ONE`
+accountant("RandomAllocationDpEvent", event("ZCDpEvent", 0.1, 0.0), 1, 10, relation="replace_special") -> only in a sum
+accountant("RandomAllocationDpEvent", event("GaussianDpEvent", 1.0), 11, 10) -> num_selected must be at most steps
 accountant("RandomizedResponseDpEvent", 0.5, 1, relation="add_or_remove") -> must be `REPLACE_ONE` or `REPLACE_SPECIAL`
 accountant("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 0.5, 1.0, relation="replace") -> mean must lie in
 accountant("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 2.0, -1.0, relation="replace") -> shape must lie in
