@@ -87,7 +87,7 @@ def test_every_strategy(make, name, fields, given):
 
 @pytest.mark.filterwarnings("ignore")
 def test_samples(make):
-    """Poisson samples are DP-SGD with the norm of a column, once for each turn of a part; p0 is the share of the coin of b-min-separated records."""
+    """Poisson samples are DP-SGD with the norm of a column, once for each turn of a part; p0 is the share of the coin of b-min-separated records; two participations are two."""
     for bands, coin in ((1, 0.1), (3, 1 / 8)):  # 1/8 of the 8 tenths in which a record does not sit out
         strategy = make("BandMfStrategy", CASES[1][2][:bands], bands=bands, **OPTIMISED)
         column, inner = np.array(strategy.coefficients(**WHEN)), mechanism(make, strategy)
@@ -100,7 +100,10 @@ def test_samples(make):
         apart = correlated_noise.min_separated_poisson(column, steps=STEPS, **known).epsilon(DELTA)
         found = guarantee_of(make("BMinSep", inner=inner, n_steps=STEPS, p0=0.1)).epsilon(DELTA)
         assert found == pytest.approx(apart, rel=1e-6)
-    inner = mechanism(make, make(*CASES[0][::2]))
+    identity = make(*CASES[0][::2])
+    inner, twice = mechanism(make, identity), mechanism(make, identity, STEPS, max_participations=2)
+    exact = hs.Accountant().compose(hs.Gaussian(NOISE), 2).epsilon(DELTA)
+    assert guarantee_of(twice).epsilon(DELTA) == pytest.approx(exact, rel=1e-9)
     truncated = make("CyclicPoisson", inner=inner, **drawn | {"truncated_batch_size": 12, "dataset_size": 100})
     exact = hs.Accountant().compose(hs.TruncatedPoissonSampled(hs.Gaussian(NOISE), 100, 0.1, 12), STEPS)
     assert guarantee_of(truncated).epsilon(DELTA) == pytest.approx(exact.epsilon(DELTA), rel=1e-9)

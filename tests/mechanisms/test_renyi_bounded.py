@@ -175,7 +175,7 @@ def test_mean_of_the_number_of_runs(shape, mean):
         assert math.fsum(k * w for k, w in enumerate(weights, 1)) / math.fsum(weights) == pytest.approx(mean, rel=1e-6)
 
 
-@pytest.mark.parametrize("shape", [-0.5, 0.5, 1.0, 3.0, None])
+@pytest.mark.parametrize("shape", [-0.5, 0.0, 0.5, 1.0, 3.0, None])
 def test_selection_bounds_the_best_of_few_outcomes(shape):
     """The exact law of the best of randomly many randomised responses leaks less than the bound, at every order and epsilon."""
     mean, base = 5.0, hs.Discrete([0.6, 0.3, 0.1], [0.4, 0.35, 0.25])
@@ -184,7 +184,8 @@ def test_selection_bounds_the_best_of_few_outcomes(shape):
         cdf = np.concatenate([[0.0], np.cumsum(law)])  # the largest outcome is best
         if shape is not None:  # by the generating function of the number of runs
             gamma = math.exp(private_selection._log_success(shape, mean))
-            best = np.diff(((1 - (1 - gamma) * cdf) ** -shape - 1) / (gamma**-shape - 1))
+            missed = 1 - (1 - gamma) * cdf
+            best = np.diff((missed**-shape - 1) / (gamma**-shape - 1) if shape else np.log(missed) / math.log(gamma))
         else:
             best = np.diff(np.exp(mean * (cdf - 1)))
             best = np.append(best, math.exp(-mean))  # no run

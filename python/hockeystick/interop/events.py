@@ -214,10 +214,8 @@ def _inner(event: Any, relation: Relation) -> tuple[Steps, bool]:
 
 def _poisson(relation: Relation, sampling_probability: float, event: Any) -> Steps:
     inner, is_plain = _inner(event, relation)
-    if sampling_probability == 0:
-        return []
-    if sampling_probability == 1 or is_plain:
-        return inner
+    if sampling_probability in {0, 1} or is_plain:
+        return inner if sampling_probability else []
     if any(isinstance(mechanism, ZeroConcentratedDP) for mechanism, _ in inner):
         together = _concentrated(relation, inner)
         return [(concentrated_sample(together.rho, sampling_probability, together.xi), 1)]
@@ -241,9 +239,8 @@ def _concentrated(relation: Relation, steps: Steps) -> ZeroConcentratedDP:
     xi = math.fsum(count * mechanism.xi for mechanism, count in steps if isinstance(mechanism, ZeroConcentratedDP))
     accountant = Accountant("add_or_remove")
     for mechanism, count in steps:
-        accountant.compose(
-            ZeroConcentratedDP(mechanism.rho) if isinstance(mechanism, ZeroConcentratedDP) else mechanism, count
-        )
+        without_xi = ZeroConcentratedDP(mechanism.rho) if isinstance(mechanism, ZeroConcentratedDP) else mechanism
+        accountant.compose(without_xi, count)
     return ZeroConcentratedDP(zcdp_rho(accountant), xi * UP)
 
 
@@ -289,11 +286,7 @@ def _log_expm1(x: float) -> float:
 def _fixed_size(
     relation: Relation, source_dataset_size: int, sample_size: int, event: Any, *, replacement: bool = False
 ) -> Steps:
-    _refuse(
-        relation,
-        "replace_special",
-        "a special record takes a place in it, and a batch of fixed size has no pair for that",
-    )
+    _refuse(relation, "replace_special", "a special record takes a place in it, for which a fixed size has no pair")
     inner, is_plain = _inner(event, "replace")
     empty = inner and count_scalar("sample_size", sample_size, 0) == 0
     if empty and count_scalar("source_dataset_size", source_dataset_size):
@@ -406,8 +399,8 @@ def _randomized_response(relation: Relation, noise_parameter: float, num_buckets
     if relation != "replace_special":
         return [(response, 1)]
     other = response.noise_probability / response.num_buckets  # the special record answers uniformly
-    rest = 1.0 / response.num_buckets
-    answer = Discrete([1.0 - (num_buckets - 1) * other, (num_buckets - 1) * other], [rest, 1.0 - rest])
+    rest = (num_buckets - 1) * other
+    answer = Discrete([1.0 - rest, rest], [1.0 / num_buckets, 1.0 - 1.0 / num_buckets])
     return [(answer, 1)]
 
 
