@@ -11,7 +11,7 @@ import effort
 import hockeystick as hs
 import refused_calls
 from enumeration import renyi
-from hockeystick.interop import events, sampled_concentrated
+from hockeystick.interop import events
 
 FIELDS = {
     "GaussianDpEvent": "noise_multiplier",
@@ -26,6 +26,7 @@ FIELDS = {
     "SampledWithoutReplacementDpEvent": "source_dataset_size sample_size event",
     "TruncatedSubsampledGaussianDpEvent": "dataset_size sampling_probability truncated_batch_size noise_multiplier",
     "PoissonSampledDpEvent": "sampling_probability event",
+    "RandomAllocationDpEvent": "event num_selected num_steps",
     "SelfComposedDpEvent": "event count",
     "ComposedDpEvent": "events",
     "NonPrivateDpEvent": "",
@@ -43,7 +44,7 @@ def accountant(*parts, relation="add_or_remove"):
     return events.accountant_of(event(*parts), relation=relation)
 
 
-# (epsilon, delta) steps
+NOISE = event("GaussianDpEvent", 2.0)
 
 
 @pytest.mark.parametrize("steps", [[(0.0, 0.0)], [(0.0, 0.0)] * 3])
@@ -78,6 +79,7 @@ def test_guarantees_are_exact_at_their_edges():
         (("DiscreteGaussianDpEvent", 2.5, 2.0, 1), hs.DiscreteGaussian(2.5, 2)),
         (("DiscreteGaussianDpEvent", 2.5, 2.0, 2), hs.DiscreteGaussianVector(2.5, 2.0, 2)),
         (("DiscreteGaussianDpEvent", 1.0, 1.5, None), hs.DiscreteGaussianVector(1.0, 1.5)),
+        (("RandomAllocationDpEvent", NOISE, 3, 10), hs.RandomAllocation(hs.Gaussian(2.0), 10, 3)),
     ],
     ids=repr,
 )
@@ -86,6 +88,7 @@ def test_mechanisms(parts, mechanism):
     relations = {
         "PermuteAndFlipDpEvent": ["add_or_remove", "replace_special"],
         "RandomizedResponseDpEvent": ["replace"],
+        "RandomAllocationDpEvent": ["add_or_remove", "replace_special"],
     }
     for relation in relations.get(parts[0], ["add_or_remove", "replace", "replace_special"]):
         assert dict(accountant("SelfComposedDpEvent", event(*parts), 2, relation=relation).ledger) == {mechanism: 2}
@@ -131,7 +134,7 @@ def test_searches_of_several_releases_are_searches_of_all_of_them():
 @pytest.mark.parametrize(("rate", "rho"), [(0.01, 0.5), (0.1, 0.03), (0.5, 0.06), (0.9, 1.0), (1e-5, 2.0)])
 def test_samples_of_concentrated_mechanisms_bound_sampled_noise(rate, rho):
     """Gaussian noise of this rho has, at integer orders, the moments of the bound for removing a record."""
-    step = sampled_concentrated.poisson_sampled(rho, rate)
+    step = events.concentrated_sample(rho, rate)
     for order, found in zip(step.orders, step.divergences, strict=True):
         if order > 64:
             break
@@ -160,7 +163,7 @@ def test_samples_of_concentrated_mechanisms_bound_all_pairs():
         rho = 1.000001 * max(((larger - xi) / grid).max(), 0.0)
         rate = float(random.choice([1e-3, 0.01, 0.1, 0.5, 0.9]))
         mixed = rate * p + (1 - rate) * q
-        step = sampled_concentrated.poisson_sampled(rho, rate, xi * (1 + 1e-12))
+        step = events.concentrated_sample(rho, rate, xi * (1 + 1e-12))
         orders = np.array(step.orders)
         exact = np.maximum(renyi(mixed, q, orders), renyi(q, mixed, orders))
         assert (exact <= np.array(step.divergences) + 1e-13).all()
@@ -173,7 +176,7 @@ def test_samples_of_what_is_concentrated_beside_noise():
         "PoissonSampledDpEvent", 0.1, event("ComposedDpEvent", [rho, event("SelfComposedDpEvent", noise, 2)])
     )
     (step,) = spent.ledger
-    expected = sampled_concentrated.poisson_sampled(0.1 + 2 / 32, 0.1, 0.2).divergences
+    expected = events.concentrated_sample(0.1 + 2 / 32, 0.1, 0.2).divergences
     assert np.array(step.divergences) == pytest.approx(expected, rel=1e-9)
     for inner, relation, reason in [
         (event("ComposedDpEvent", [rho, event("LaplaceDpEvent", 4.0)]), "add_or_remove", "beside Gaussian ones alone"),
@@ -202,6 +205,7 @@ def test_empty_batches_leak_nothing():
     noise = event("GaussianDpEvent", 1.0)
     assert not accountant("SampledWithoutReplacementDpEvent", 1000, 0, noise, relation="replace").ledger
     assert not accountant("TruncatedSubsampledGaussianDpEvent", 1000, 0.1, 0, 1.0).ledger
+    assert not accountant("RandomAllocationDpEvent", noise, 0, 10).ledger
 
 
 NAMES = {"event": event, "accountant": accountant}
@@ -220,6 +224,8 @@ accountant("SampledWithoutReplacementDpEvent", 100, 10, event("ZCDpEvent", 0.1, 
     -> dominating pair
 accountant("SampledWithoutReplacementDpEvent", 100, 10, event("PermuteAndFlipDpEvent", 0.1), relation="add_or_remove")
     -> must be `ADD_OR_REMOVE_ONE`
+accountant("RandomAllocationDpEvent", event("ZCDpEvent", 0.1, 0.0), 1, 10, relation="replace_special") -> only in a sum
+accountant("RandomAllocationDpEvent", event("GaussianDpEvent", 1.0), 11, 10) -> num_selected must be at most steps
 accountant("RandomizedResponseDpEvent", 0.5, 1, relation="add_or_remove") -> must be `REPLACE_ONE` or `REPLACE_SPECIAL`
 accountant("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 0.5, 1.0, relation="replace") -> mean must lie in
 accountant("RepeatAndSelectDpEvent", event("GaussianDpEvent", 1.0), 2.0, -1.0, relation="replace") -> shape must lie in

@@ -238,9 +238,10 @@ def headline(text):
     return float(re.search(r"with ε = (\S+) at", " ".join(text.split()))[1])
 
 
-def poisson_loader(rate):
+def poisson_loader(rate, sampler="UniformWithReplacementSampler"):
     """Return Opacus' own loader, whose length is one over its rate."""
-    return Loader(dataset=range(1000), sample_rate=rate, batches=int(1 / rate), batch_size=None)
+    drawn = types.new_class(sampler)()
+    return Loader(dataset=range(1000), sample_rate=rate, batches=int(1 / rate), batch_size=None, batch_sampler=drawn)
 
 
 def plain_loader(size, batches, sampler, *, drop_last=False):
@@ -293,6 +294,7 @@ statement([], poisson_loader(0.1)) -> must have steps
 statement([(0.0, 0.1, 1)], poisson_loader(0.1)) -> noise in every one
 statement([(1.0, 0.1)], poisson_loader(0.1)) -> history must be triples of noise, rate and steps
 statement([(1.0, 0.1, 5)], poisson_loader(0.19)) -> must be that of the training
+statement([(1.0, 0.1, 5)], poisson_loader(0.1, "WeightedRandomSampler")) -> not WeightedRandomSampler; if each has a rate of its own
 statement([(1.0, 0.25, 5)], plain_loader(250, 4, WeightedRandomSampler(range(1000)))) -> go through all records
 statement([(1.0, 0.2, 5)], plain_loader(250, 5, RandomSampler(range(1250)))) -> go through all records
 statement([(4.0, 0.1, 100)], plain_loader(10, 10, RandomSampler(range(100)))) -> data.Subset

@@ -19,7 +19,7 @@ import hockeystick as hs
 
 # The modules that a user need not import by themselves, and those whose names only the package lists.
 ROOMS = [*filter(inspect.ismodule, (getattr(hs, name) for name in hs.__all__)), hs._config, hs._numeric]
-ADAPTERS = ("dp_accounting", "events", "flower", "jax_privacy", "opacus", "pfl", "prv", "riskcal")
+ADAPTERS = ("dp_accounting", "events", "flower", "jax_privacy", "opacus", "opake", "pfl", "prv", "riskcal")
 
 
 def public_modules() -> list[ModuleType]:

@@ -11,7 +11,6 @@ import copy
 import math
 import os
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.privacy_curve import CHUNK, false_negative_bounds, refine, true_positive_bounds
-from hockeystick.interop.events import NON_PRIVATE, Relation, UnsupportedEvent, adjacency_of, steps_of
+from hockeystick.interop.events import NON_PRIVATE, RELATIONS, UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
 
 NEED = 'hockeystick.interop.dp_accounting needs dp_accounting: pip install ".[dp-accounting]" in a clone'
@@ -47,11 +46,7 @@ except ImportError:  # asked for when first needed
 
 __all__ = ["HockeyStickAccountant", "from_pld", "to_pld"]
 
-_RELATIONS: Mapping[str, Relation] = {
-    "ADD_OR_REMOVE_ONE": "add_or_remove",
-    "REPLACE_ONE": "replace",
-    "REPLACE_SPECIAL": "replace_special",
-}
+_RELATIONS = {name: relation for relation, name in RELATIONS.items()}
 # For the list of events that the base class keeps beside our accountant, and changes in place.
 LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # Windows has no fork; a child's lock is free, and what it guards is whole

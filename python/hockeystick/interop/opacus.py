@@ -41,6 +41,8 @@ __all__ = ["HockeyStickAccountant", "privacy_statement"]
 SAME_HISTORY = {"rdp", "prv", "gdp"}
 # Of torch: no record is drawn twice in a pass.
 ONCE_A_PASS = {"SequentialSampler", "RandomSampler", "SubsetRandomSampler"}
+# Of Opacus: every record has the loader's rate.
+POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
 
 # What stands in a history: the fields of a `Run`, the last one only where it is not 1.
 Entry: TypeAlias = "tuple[float, float, int] | tuple[float, float, int, int]"
@@ -121,7 +123,8 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
     --------
     >>> from types import SimpleNamespace  # in place of Opacus' engine and of its loader
     >>> engine = SimpleNamespace(accountant=SimpleNamespace(history=[(1.0, 1 / 3, 30)]))
-    >>> loader = SimpleNamespace(dataset=range(1000), sample_rate=1 / 3)
+    >>> sampler = type("UniformWithReplacementSampler", (), {})()
+    >>> loader = SimpleNamespace(dataset=range(1000), sample_rate=1 / 3, batch_sampler=sampler)
     >>> print(privacy_statement(engine, loader, 1e-5).split("\n\n")[1])
     The trained model is (ε, δ)-differentially private with ε = 12.86 at δ = 1e-05, with
     respect to adding or removing one record, if each record is in each batch with
@@ -135,6 +138,11 @@ def privacy_statement(engine: Any, data_loader: Any, delta: float, *, format: Fo
             f"history of the engine must have steps, and noise in every one, not {engine.accountant.history!r}"
         )
     num_records, poisson = len(data_loader.dataset), hasattr(data_loader, "sample_rate")
+    if poisson and (drawn := type(getattr(data_loader, "batch_sampler", None)).__name__) not in POISSON:
+        raise ValueError(
+            f"data_loader must have a batch sampler {' or '.join(POISSON)}, of one rate for all records, not {drawn}; "
+            "if each has a rate of its own, and a coin, compose `PoissonSampled` with the largest"
+        )
     rate = data_loader.sample_rate if poisson else 1 / len(data_loader)
     history = [_of_the_loader(run, rate) for run in history]
     run = history[0]

@@ -105,8 +105,7 @@ class PRVAccountant:
     ) -> None:
         """Take the mechanisms."""
         del eps_error, delta_error, max_self_compositions, eps_max
-        several = isinstance(prvs, Sequence)
-        self.mechanisms = [mechanism_of(prv) for prv in (prvs if several else [prvs])]
+        self.mechanisms = [mechanism_of(prv) for prv in (prvs if isinstance(prvs, Sequence) else [prvs])]
 
     def accountant(self, num_self_compositions: int | Sequence[int] | None = None) -> Accountant:
         """Return hockeystick's accountant of these counts.

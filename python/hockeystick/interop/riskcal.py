@@ -243,8 +243,7 @@ def _former_names(**given: float | None) -> None:
     """Warn of names that riskcal will drop."""
     for name, value in given.items():
         if value is not None:
-            msg = f"{name} is deprecated in riskcal 1.2 and not needed here"
-            warnings.warn(msg, DeprecationWarning, stacklevel=3)
+            warnings.warn(f"{name} is deprecated in riskcal 1.2 and not needed here", DeprecationWarning, stacklevel=3)
 
 
 def _training(noise_multiplier: float, sample_rate: float, num_steps: int) -> Accountant:

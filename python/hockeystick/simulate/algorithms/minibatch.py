@@ -71,8 +71,9 @@ def guarantee_of_sums(algorithm: Algorithm, problem: Problem, protocol: Binomial
     clients, samplers = algorithm._clients, algorithm._samplers(problem)
     drawn = [clients, *(sampler for sampler, _ in samplers)]
     if any(isinstance(sampler, (RandomSize, WithReplacement)) for sampler in drawn):
-        msg = "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
-        raise NoGuaranteeError(msg)
+        raise NoGuaranteeError(
+            "shuffled sums are certified for batches and clients of known number, each record at most once in a round"
+        )
     batches = {int(sampler._expected(count)) for sampler, count in samplers}
     if len(batches) > 1:
         raise NoGuaranteeError(
