@@ -85,8 +85,7 @@ const Kernels& choose() {
 const GridKernels& grid_kernels([[maybe_unused]] const Kernels& set) {
 #ifdef HOCKEYSTICK_X86_64
     // Not among the candidates, with which the linker would have to keep them.
-    constexpr std::pair<const Kernels*, const GridKernels*> grids[] = {{v4, grid_v4},
-                                                                           {&kernels_v3, &grid_kernels_v3}};
+    constexpr std::pair<const Kernels*, const GridKernels*> grids[] = {{v4, grid_v4}, {&kernels_v3, &grid_kernels_v3}};
     for (const auto& [kernels, grid] : grids)
         if (kernels == &set) return *grid;
 #endif

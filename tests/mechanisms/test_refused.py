@@ -247,7 +247,7 @@ constant_shifted_interpolation(0.9, 1.0, 1e17, 0.0, 1.0) -> rounds must be an in
 constant_shifted_interpolation(nan, 1.0, 9.0, 0.0, 1.0) -> rho must be non-negative .*, not
 fft_round_trip([]) -> signal must hold two values or more, not 0
 normalised([]) -> law must have a positive sum, not 0
-shuffled(nan, 10.0, False) -> epsilon0 must lie in \(0, 20\], not nan
+shuffled(nan, 10.0, False, True) -> epsilon0 must lie in \(0, 20\], not nan
 privacy_profile([], [], [], True) -> epsilons must not be empty
 privacy_profile([0.0], [nan], [0.5], True) -> remove\[0\] must lie in \[0, 1\], not nan
 privacy_profile([0.0], [0.5], [0.5, 0.1], True) -> add must be as long as epsilons .1., not of length 2

@@ -267,14 +267,15 @@ def test_allocation_of_a_sample():
 def test_choices(kind, epsilon):
     """Two candidates attain the lower end, composed too."""
     pairs, least = two_candidates(epsilon), 0.6
-    if kind is hs.PermuteAndFlip:  # two that change places
-        likelier = 1 - 0.5 * math.exp(-epsilon / 2)
-        pairs, least = [(np.array([likelier, 1 - likelier]), np.array([1 - likelier, likelier]))], 1 - 1e-9
+    if kind is hs.PermuteAndFlip:  # by Laplace noise on the difference of their scores
+        gaps = np.append(np.linspace(-epsilon, epsilon, 2001), np.linspace(epsilon, 12.0, 2001))
+        sides = [laplace.cdf(np.stack([-x, x])) for x in (gaps, gaps + epsilon)]
+        pairs, least = list(zip(sides[0].T, sides[1].T, strict=True)), 0.99
     for eps in (0.0, 0.3 * epsilon, 0.8 * epsilon):
         once = max(hockey_stick(p, q, eps) for p, q in pairs)
         twice = max(hockey_stick(np.outer(p, p), np.outer(q, q), eps) for p, q in pairs)
-        assert once * least - 1e-12 <= bracket(kind(epsilon), eps).lower <= once * (1 + 1e-5) + 1e-12
-        assert bracket(kind(epsilon), eps, 2).lower <= twice * (1 + 1e-5) + 1e-12
+        assert once * least - 1e-12 <= bracket(kind(epsilon), eps).lower <= once * (1 + 1e-4) + 1e-12
+        assert bracket(kind(epsilon), eps, 2).lower <= twice * (1 + 1e-4) + 1e-12
 
 
 def test_mixture_that_nearly_always_moves():

@@ -212,8 +212,8 @@ class Composition:
     def _holding(self, question: Question, *, upper_only: bool) -> list[Answer]:
         """Return the answers where nothing fails."""
         if self.by_renyi_alone:
-            found = self._by_renyi(question)
-            return [found if upper_only else found._replace(lower=min(self._attained(question), found.upper))]
+            best = self._by_renyi(question)
+            return [best if upper_only else best._replace(lower=min(self._attained(question), best.upper))]
         found = self._accountant(upper_only=upper_only).answers(*question, self.engine, upper_only)
         words = [self._in_words(answer, question) for answer in found]
         if not self.by_renyi_too or self.engine != "auto":

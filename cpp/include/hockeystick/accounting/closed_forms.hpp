@@ -235,7 +235,8 @@ class RenyiCap {
 
   private:
     static constexpr double golden = 0.6180339887498949;  // (sqrt 5 - 1)/2
-    static constexpr double least_log = -6.0, largest_order = 1e4, largest_of_concentrated = 1e12, resolution = 0.02, most_integers = 256.0;
+    static constexpr double least_log = -6.0, largest_order = 1e4, largest_of_concentrated = 1e12, resolution = 0.02,
+                            most_integers = 256.0;
 
     double divergence(double order) const {
         double sum = 0.0;

@@ -355,8 +355,11 @@ class Engine {
             work_ += cached.work();
             return lower;
         };
-        const double order = s.order > 0.0 ? s.order : renyi_bound(s.steps.above.steps(), s.direction, s.question).order;
-        double at = one ? 0.0 : std::log(min(max(order, 1.0), 1e4)), best = attained(at);
+        const double order =
+            s.order > 0.0 ? s.order : renyi_bound(s.steps.above.steps(), s.direction, s.question).order;
+        double at = std::log(min(max(order, 1.0), 1e4)), best = attained(at);
+        if (one)  // far from it the end may be 0 all around
+            if (const double found = attained(0.0); found > best) best = found, at = 0.0;
         double step = one ? 2.0 : below.size() == 1 ? 0.5 : 0.25;
         for (int asked = one ? 60 : below.size() == 1 ? 10 : 3; asked > 0; step *= 0.5)
             for (const double way : {-step, step})

@@ -195,7 +195,7 @@ inline PairPointer shuffled(const ShuffledRound& round, End end = End::upper, co
     WorkBudget budget(stop);
     const double ratio = std::exp(round.epsilon0);
     if (end == End::lower && round.num_users == 1.0) return approximate_dp(round.epsilon0 * down, 0.0);
-    const double rate = end == End::lower          ? 2.0 / (ratio + 2.0)
+    const double rate = end == End::lower           ? 2.0 / (ratio + 2.0)
                         : round.randomized_response ? 2.0 / (ratio + 1.0)
                                                     : 1.0 / ratio;
     const CloneLevels clones = clone_levels(round, rate, end, budget);
