@@ -146,7 +146,7 @@ class CachedComposition {
             if (weights[j] > 0.0 && weights[j] >= least && ++ranges <= max_ranges) add_blocks(j, all);
             else all.push_back(steps_[j]);
         }
-        in_blocks_ = sorted[0] > 0.0;
+        in_blocks_ = !sorted.empty() && sorted[0] > 0.0;
         blocks_ = std::move(all);
         return blocks_;
     }
