@@ -91,7 +91,7 @@ def test_snippets_are_tested() -> None:
     """The lines of the C++ and CMake examples stand in the downstream project."""
     text = (DOCS / "project" / "embedding.md").read_text(encoding="utf-8")
     for line in (
-        "find_package(hockeystick 0.1 CONFIG REQUIRED)",
+        "find_package(hockeystick 1.0 CONFIG REQUIRED)",
         "    training.compose(hockeystick::poisson_sampled(hockeystick::gaussian(1.1), 0.01), 1000.0);",
     ):
         assert line.strip() in text
