@@ -165,3 +165,6 @@ def test_lower_end(kind, noise, monotone):
         loss = mp.log((1 - loser) / loser)
         assert largest <= loss
         assert kind == "gaussian" or loss <= largest * (1 + mp.mpf("1e-11"))
+    moved = float(distance)  # all scores' noise is a Gaussian release, or an epsilon-DP one
+    whole = hs.gdp_epsilon(moved / math.sqrt(2), 1e-6) if kind == "gaussian" else moved
+    assert hs.Accountant().compose(step).epsilon_bracket(1e-6).lower <= whole * (1 + 1e-9)

@@ -38,13 +38,14 @@ class TwoCandidates final : public ApproximateDP {
         const double d = distance_ - 2.0 * margin;
         if (!(distance_ > least_distance)) return nullptr;
         const double a = worst(order, d);
-        const auto mass = [&](double x) { return std::exp(log_tail(x, noise_)); };
+        // A mass that is no double is raised: a channel makes that pair from the true one, since both laws keep their order.
+        const auto mass = [&](double x) { return std::exp(max(log_tail(x, noise_), least_log_mass)); };
         return std::make_shared<Discrete>(Masses{{mass(a), mass(-a)}, {mass(a + d), mass(-a - d)}});
     }
     std::vector<double> parameters() const override { return {distance_, static_cast<double>(noise_)}; }
 
   private:
-    static constexpr double margin = 1e-12, least_distance = 1e-6, furthest = 35.0;
+    static constexpr double margin = 1e-12, least_distance = 1e-6, furthest = 35.0, least_log_mass = -690.0;
 
     static double log_tail(double x, CandidateNoise noise) {
         if (noise == CandidateNoise::gaussian) return log_q(x);
