@@ -37,7 +37,7 @@ from hockeystick.accounting import Accountant
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.privacy_curve import Curve
 from hockeystick.accounting.statement import Guaranteed, stated
-from hockeystick.correlated_noise.ratio_moments import BY_MOMENTS, RatioMoments, uniform_moments
+from hockeystick.correlated_noise.ratio_moments import BY_MOMENTS, RatioMoments, least_epsilon, uniform_moments
 from hockeystick.correlated_noise.sensitivity import limit_work, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
 from hockeystick.mechanisms.sampled import NOISE
@@ -81,9 +81,10 @@ class BallsInBins(NamedTuple):
             Its epsilon is `epsilon(delta)`.
         """
         delta = scalar("delta", delta, *DELTA)
-        best = min(self.ledgers, key=lambda ledger: float(ledger.epsilon(delta)))
-        epsilon = self.moments.epsilon(delta, float(best.epsilon(delta)))
-        if epsilon == best.epsilon(delta):
+        epsilons = [float(ledger.epsilon(delta)) for ledger in self.ledgers]
+        best = self.ledgers[epsilons.index(min(epsilons))]
+        epsilon = least_epsilon(self.moments.delta, delta, min(epsilons))
+        if epsilon == min(epsilons):
             return best.statement(delta, format=format, unit=unit)
         bracket = Bracket(0.0, epsilon, BY_MOMENTS, "certified")
         known = Guaranteed(bracket, best.premises, (self.moments.step(),), Curve(self.delta, self.epsilon))
@@ -108,7 +109,7 @@ class BallsInBins(NamedTuple):
             If delta is outside its domain.
         """
         delta = scalar("delta", delta, *DELTA)
-        return self.moments.epsilon(delta, min(float(ledger.epsilon(delta)) for ledger in self.ledgers))
+        return least_epsilon(self.moments.delta, delta, min(float(ledger.epsilon(delta)) for ledger in self.ledgers))
 
     def delta(self, epsilon: float) -> float:
         """Return a certified upper bound of delta, the least of the ledgers and the moments.

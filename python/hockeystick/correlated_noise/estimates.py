@@ -11,16 +11,16 @@ c_i the column, whatever else it is in. Let L_i be the ratio of what follows for
 
 L_0 is the ratio of all, in one pass (Dong and Ganesh 2026, arXiv 2602.09338). With a warm start it is the mean of L_j over the step j that the record may be in first.
 
-Small deltas. Plain samples hardly ever show what a small delta is a mean of. So others are drawn, and weighed by the ratio of the densities. E is the mean over the steps that the
-record is in.
+Small deltas. Plain samples hardly ever show what a small delta is a mean of. So samples are drawn from another law R, and weighed by the ratio of the densities. Below, E is the mean over
+the steps that the record is in.
 
-- The record is removed, delta = E_P (1 - e^eps/L)_+. Drawn is from R, the mixture of N(s m, I), s >= 1, with weights in proportion to exp((s-1)|m|^2/2). With Z = E exp((s-1)|m|^2/2) and
-  L_s = E exp(s <y, m> - (s^2 - s + 1)|m|^2/2) is dR/dQ = L_s/Z, dP/dR = Z L/L_s. By Hölder's inequality with exponents s and s/(s-1), L <= L_s^(1/s) Z^((s-1)/s), so that no sample is above
-  Z^s L^(1-s) (1 - e^eps/L)_+ <= Z^s e^(-(s-1) eps) (s-1)^(s-1)/s^s; s is where this is least. Of all weights these have the least such bound.
-- It is added, delta = E_Q (1 - e^eps L)_+. Drawn is from N(-s E m, I), s >= 0. Then dQ/dR = exp(s <y, E m> + s^2 |E m|^2/2). By Jensen's inequality log L >= <y, E m> - A, A = E |m|^2/2, so that
-  where L < e^-eps it is at most exp(s (A - eps) + s^2 |E m|^2/2); s is where this is least, (eps - A)/|E m|^2 or 0.
+- The record is removed: delta = E_P (1 - e^eps/L)_+. R is the mixture of N(s m, I), s >= 1, with weights in proportion to exp((s-1)|m|^2/2). With Z = E exp((s-1)|m|^2/2) and
+  L_s = E exp(s <y, m> - (s^2 - s + 1)|m|^2/2) we have dR/dQ = L_s/Z and dP/dR = Z L/L_s. By Hölder's inequality with exponents s and s/(s-1), L <= L_s^(1/s) Z^((s-1)/s), so that no weighed sample is
+  above Z^s L^(1-s) (1 - e^eps/L)_+ <= Z^s e^(-(s-1) eps) (s-1)^(s-1)/s^s. s is chosen where this bound is least. Of all weights these have the least such bound.
+- The record is added: delta = E_Q (1 - e^eps L)_+. R is N(-s E m, I), s >= 0, so that dQ/dR = exp(s <y, E m> + s^2 |E m|^2/2). By Jensen's inequality log L >= <y, E m> - A with A = E |m|^2/2. So
+  where L < e^-eps, dQ/dR is at most exp(s (A - eps) + s^2 |E m|^2/2). This bound is least at s = (eps - A)/|E m|^2, or at 0 if that is negative.
 
-So samples are bounded by what is about as small as delta, and the interval is as narrow, relative to delta, as for large ones.
+The mean of such samples is near delta, relative to it, however small delta is. The interval is in proportion to the bound of one sample, which falls with delta, but more slowly: it gets wider relative to delta.
 
 Estimate, verify, release (after Wang, Mahloujifar, Wu, Jia and Mittal 2023, arXiv 2304.07927). A training is run only if the upper end of such an interval, of confidence 1 - beta, is at most
 some delta that was chosen before. Then the whole, the decision with what may follow it, is (eps, max(delta, beta))-DP, with no confidence to it. Proof: the decision depends on no data. If
@@ -61,7 +61,7 @@ from hockeystick.mechanisms import ApproximateDP
 from hockeystick.mechanisms.dominating import Dominating
 
 AT_ONCE = 2**22  # numbers held in memory
-LEAST = -700.0  # no bound of a sample's logarithm is taken to be less
+LEAST = -700.0  # where the bound of a sample is below e^-700, this is taken for it
 
 
 class DeltaEstimate(NamedTuple):
@@ -72,8 +72,8 @@ class DeltaEstimate(NamedTuple):
     mean, standard_error : float
         Of the direction that has the larger mean.
     lower, upper : float
-        The truth lies between them with at least the confidence asked for. Of a small delta this is a wide interval, though the mean may be near: no interval is
-        nearer, whatever was not drawn.
+        The truth lies between them with at least the confidence asked for. They are far apart where delta is small, even if the mean is near: samples that were not drawn may
+        have been as large as the bound of one.
     epsilon, confidence : float
         What was asked.
     takes_part : str

@@ -29,13 +29,18 @@ import hockeystick._core as core
 from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most, broadcast, scalar, thread_count
 from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
-from hockeystick._numeric.search import SMALLEST, smallest_feasible
 from hockeystick._statements import Format
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.accounting.privacy_curve import Curve
 from hockeystick.accounting.statement import Guaranteed, stated
 from hockeystick.correlated_noise.cyclic import banded
-from hockeystick.correlated_noise.ratio_moments import BY_MOMENTS, RatioMoments, min_separated_moments, orders_in_time
+from hockeystick.correlated_noise.ratio_moments import (
+    BY_MOMENTS,
+    RatioMoments,
+    least_epsilon,
+    min_separated_moments,
+    orders_in_time,
+)
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism
 from hockeystick.correlated_noise.thinning import Thinning, first_steps
 from hockeystick.mechanisms import Gaussian, PoissonSampled
@@ -169,14 +174,7 @@ class MinSeparated(NamedTuple):
             If delta is outside its domain.
         """
         delta = scalar("delta", delta, *DELTA)
-        most = min(way.max_epsilon(delta) for way in self.ways)
-        if delta == 0.0 or most == 0.0:
-            return most
-
-        def excess(eps: float) -> float:
-            return math.log(max(self.delta(eps), SMALLEST)) - math.log(delta)
-
-        return min(most, smallest_feasible(excess, most=max(1.0, 2.0 * most), tolerance=1e-9, known=(most,)))
+        return least_epsilon(self.delta, delta, min(way.max_epsilon(delta) for way in self.ways))
 
 
 def min_separated_poisson(

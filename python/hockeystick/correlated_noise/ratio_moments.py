@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,16 +61,6 @@ class RatioMoments(NamedTuple):
         if len(self.moments) < 3 or epsilon == math.inf:
             return float(epsilon < math.inf)
         return min(1.0, max(self._removed(epsilon), self._added(epsilon)))
-
-    def epsilon(self, delta: float, most: float) -> float:
-        """Return an upper bound of epsilon, `most` where the moments say no more."""
-        if delta == 0.0 or most == 0.0 or not self.delta(most) <= delta:
-            return most
-
-        def excess(epsilon: float) -> float:
-            return math.log(max(self.delta(epsilon), SMALLEST)) - math.log(delta)
-
-        return min(most, smallest_feasible(excess, most=most, tolerance=1e-9, known=(most,)))
 
     def step(self) -> str:
         """Return what the bound rests on, in words."""
@@ -111,6 +102,17 @@ class RatioMoments(NamedTuple):
         return 1.0
 
 
+def least_epsilon(delta_of: Callable[[float], float], delta: float, most: float) -> float:
+    """Return an upper bound of the epsilon at which a curve falls to delta, at most the one that is known."""
+    if delta == 0.0 or most == 0.0 or not delta_of(most) <= delta:
+        return most
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(delta_of(epsilon), SMALLEST)) - math.log(delta)
+
+    return min(most, smallest_feasible(excess, most=most, tolerance=1e-9, known=(most,)))
+
+
 def uniform_moments(products: Array, error: float) -> RatioMoments:
     """Return moments where a record draws one of n sums of columns, each as likely.
 
@@ -131,20 +133,14 @@ def uniform_moments(products: Array, error: float) -> RatioMoments:
         pairs = np.exp(products)
         moments = [1.0, 1.0, float(pairs.mean()), float(((pairs @ pairs) * pairs).sum()) / number**3]
         if number <= MAX_FOURTH:
-            squares = (pairs * row for row in pairs)
-            moments.append(
-                float(
-                    sum(
-                        ((square @ pairs) * (square * row[:, np.newaxis])).sum()
-                        for square, row in zip(squares, pairs, strict=True)
-                    )
-                )
-                / number**4
-            )
+            total = 0.0
+            for row in pairs:
+                square = pairs * row
+                total += float(((square @ pairs) * (square * row[:, np.newaxis])).sum())
+            moments.append(total / number**4)
     finite = next((order for order, moment in enumerate(moments) if not moment < math.inf), len(moments))
-    return RatioMoments(
-        tuple(moments[:finite]), (6.0 * float(products.max()) + 1.0) * error + 8 * (number + 100) * UNIT
-    )
+    rounding = (6.0 * float(products.max()) + 1.0) * error + 8 * (number + 100) * UNIT  # four draws have six products
+    return RatioMoments(tuple(moments[:finite]), rounding)
 
 
 def orders_in_time(separation: int, bands: int, steps: int) -> list[int]:

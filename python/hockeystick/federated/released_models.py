@@ -78,9 +78,8 @@ class Guarantee:
     _epsilon: Callable[[int, float], float] = field(repr=False)
     _accounts: Sequence[Account] = field(default=(), repr=False)
     parts: tuple[Guarantee, ...] = field(default=(), repr=False)
-    _below: Callable[[int, float, float], float] | None = field(
-        default=None, repr=False
-    )  # the smaller of it and a known one
+    # The smaller of its epsilon and a known one, if that is quicker to tell.
+    _below: Callable[[int, float, float], float] | None = field(default=None, repr=False)
 
     @property
     def premises(self) -> Premises:
@@ -475,7 +474,7 @@ class AlikeRounds:
         return float(smallest(sampled_bounds(list(map(np.asarray, cell)), grid, convex=smoothness == 0.0), grid).delta)
 
     def guarantee(self) -> Guarantee:
-        """Return the guarantee of the last model: the bound of so many rounds, or of `LATER` ones, which holds for fewer."""
+        """Return the guarantee of the last model: the smaller of the bounds of these rounds and, if they are no more, of `LATER` rounds."""
         search = by_bisection(self.delta)
         later: dict[float, float] = {}
 

@@ -302,10 +302,11 @@ def read(
     >>> simulate.read(text, "logistic").sizes
     (2, 1)
     """
-    ending, words = Path(str(path)).suffix, {label, silo}
-    features, table = (
-        _arrays(path) if ending == ".npz" else (_parquet if ending == ".parquet" else _columns)(path, words)
-    )
+    ending = Path(str(path)).suffix
+    if ending == ".npz":
+        features, table = _arrays(path)
+    else:
+        features, table = (_parquet if ending == ".parquet" else _columns)(path, {label, silo})
     for name, used, default in (("label", label, "label"), ("silo", silo, "silo")):
         if used is not None:
             _require_name(name, used, default, table)
