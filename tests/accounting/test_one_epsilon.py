@@ -122,6 +122,7 @@ FILTERS = {
     "RenyiFilter": lambda: hs.RenyiFilter(order=8, epsilon=2.0, delta=DELTA),
     "ZeroConcentratedFilter": lambda: hs.ZeroConcentratedFilter.of_epsilon(2.0, DELTA),
     "PlannedFilter": lambda: hs.PlannedFilter(composed((SAMPLED, 100))),
+    "MenuFilter": lambda: hs.MenuFilter([hs.Gaussian(50.0)], epsilon=2.0, delta=DELTA),
     "a client's": lambda: charged({"budget": hs.GaussianFilter(epsilon=2.0, delta=DELTA)}),
 }
 

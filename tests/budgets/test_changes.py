@@ -76,6 +76,7 @@ CASES = {
     "RenyiFilter": (lambda: hs.RenyiFilter(1.0, order=8).spend(STEP), spend, ledger_of),
     "ZeroConcentratedFilter": (lambda: hs.ZeroConcentratedFilter(1.0).spend(OTHER), spend, ledger_of),
     "PlannedFilter": (lambda: hs.PlannedFilter(PLAN), spend, ledger_of),
+    "MenuFilter": (lambda: hs.MenuFilter([STEP], epsilon=4.0, delta=1e-5), spend, ledger_of),
     "RenyiOdometer": (lambda: hs.RenyiOdometer(delta=1e-5, orders=[2.0]).spend(STEP), spend, ledger_of),
     "ZeroConcentratedOdometer": (lambda: hs.ZeroConcentratedOdometer(delta=1e-5).spend(OTHER), spend, ledger_of),
     "IndividualFilter": (individual, lambda one: one.admit([1.0, 0.5], 3.0), lambda one: one.spent.tolist()),

@@ -20,6 +20,7 @@ BUDGETS = {
     "renyi": ({"budget": hs.RenyiFilter(order=8, epsilon=4.0, delta=1e-5)}, [SAMPLED, hs.Laplace(4.0)]),
     "concentrated": ({"budget": hs.ZeroConcentratedFilter(0.1, delta=3e-8)}, [hs.ZeroConcentratedDP(0.03, delta=1e-8), hs.Gaussian(6.0)]),
     "planned": ({"budget": hs.PlannedFilter(hs.Accountant().compose(SAMPLED, 4).compose(hs.Laplace(4.0), 3))}, [SAMPLED, hs.Laplace(4.0)]),
+    "menu": ({"budget": hs.MenuFilter([hs.Laplace(4.0), hs.Gaussian(9.0)], epsilon=4.0, delta=1e-5)}, [hs.Laplace(4.0), hs.Gaussian(9.0)]),
 }  # fmt: skip
 CLIENTS = ["Ada", "Bo", 3, 4, "3"]
 

@@ -95,6 +95,7 @@ BUDGETS = {
     "renyi": (lambda: hs.RenyiFilter(1.0, order=3), st.sampled_from([*DISCRETE, hs.Laplace(3.0), hs.Gaussian(4.0)])),
     "concentrated": (lambda: hs.ZeroConcentratedFilter(0.5, xi=0.1, delta=9e-7), st.sampled_from(CONCENTRATED)),
     "planned": (lambda: hs.PlannedFilter(PLAN), st.sampled_from(PLANNED)),
+    "menu": (lambda: hs.MenuFilter(DISCRETE[1:3], epsilon=9.0, delta=1e-6), st.sampled_from(DISCRETE[1:3])),
 }
 
 
@@ -164,6 +165,7 @@ EMPTY = {
     "Renyi filter": lambda: hs.RenyiFilter(1.0, order=4),
     "zero-concentrated filter": lambda: hs.ZeroConcentratedFilter(1.0),
     "planned filter": lambda: hs.PlannedFilter(hs.Accountant().compose(hs.Gaussian(9.0), 3)),
+    "menu filter": lambda: hs.MenuFilter([hs.Gaussian(9.0)], epsilon=2.0, delta=1e-5),
     "Renyi odometer": lambda: hs.RenyiOdometer(delta=1e-5),
     "zero-concentrated odometer": lambda: hs.ZeroConcentratedOdometer(delta=1e-5, rho=0.2, failure=1e-6),
 }

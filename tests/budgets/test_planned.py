@@ -1,8 +1,9 @@
-"""A plan of steps in any order: adversaries stay within the whole plan's guarantee, and a choice between plans does not."""
+"""A plan of steps in any order, and a menu: adversaries stay within the guarantee, and a choice between plans does not."""
 
 import functools
 import itertools
 import json
+import math
 from fractions import Fraction
 
 import pytest
@@ -60,6 +61,70 @@ def test_a_choice_between_plans_is_not_free():
         for p, q in zip(*first, strict=True)
     )
     assert chosen > max(plans)
+
+
+@functools.cache
+def dearest(units, costs, t):
+    """Return the largest divergence of all strategies that choose steps from a menu and spend so many units."""
+    found = max(F(1) - t, F(0))
+    for name, cost in costs:
+        if cost <= units:
+            laws = zip(*LAWS[name], strict=True)
+            found = max(found, sum((p * dearest(units - cost, costs, t * q / p) if p else F(0) for p, q in laws), F(0)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("names", "epsilon", "delta"),
+    [
+        (("coin",), 2.0, 0.02),
+        (("coin", "bent coin"), 2.0, 0.02),
+        (("coin", "three"), 1.5, 0.05),
+        (("three", "tell-tale"), 1.0, 0.3),
+        (("coin", "bent coin", "three"), 1.7, 0.04),
+    ],
+    ids=str,
+)
+def test_a_menu_lets_through_what_the_best_strategy_may_spend(names, epsilon, delta):
+    """No strategy exceeds delta by dynamic programming over exact laws, in either direction; one with a step more would."""
+    menu = {name: hs.Discrete(*(list(map(float, law)) for law in LAWS[name])) for name in names}
+    budget = hs.MenuFilter(list(menu.values()), epsilon=epsilon, delta=delta)
+    costs = [budget._prices.costs[mechanism] for mechanism in menu.values()]
+    for laws in (LAWS, {name: law[::-1] for name, law in LAWS.items()}):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(globals(), "LAWS", laws)
+            dearest.cache_clear()
+            charged = tuple(zip(names, costs, strict=True))
+            for curve, d in (
+                (epsilon, delta),
+                (budget.epsilon(2 * delta), 2 * delta),
+                (budget.epsilon(delta / 4), delta / 4),
+            ):
+                assert curve == math.inf or dearest(budget._prices.units, charged, F(math.exp(curve))) <= d * (
+                    1 + 1e-12
+                )
+            more = dearest(budget._prices.units + max(costs), charged, F(math.exp(epsilon)))
+    dearest.cache_clear()
+    assert more > delta
+
+
+@pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
+def test_a_menu_beside_accountants_and_filters(adjacency):
+    """One kind of step fits as often as in an accountant, less half a percent; Gaussian noise of two kinds too; what is mixed in advance keeps the budget."""
+    limits, sample = {"epsilon": 2.0, "delta": 1e-5}, hs.PoissonSampled(hs.Gaussian(2.0), 0.1)
+    noises, fixed = [hs.Gaussian(20.0), hs.Gaussian(30.0)], hs.Accountant(adjacency)
+    for menu, least in (([sample], 0.99), (noises, 0.98), ([sample, noises[0]], 0.9)):
+        budget = hs.MenuFilter(menu, adjacency=adjacency, **limits)
+        for step in menu:
+            assert (
+                least * (fixed.remaining(step, **limits) - 1)
+                <= budget.remaining(step)
+                <= fixed.remaining(step, **limits)
+            )
+        budget.spend(menu[0], budget.remaining(menu[0]) // 3)
+        rest = budget.remaining(menu[-1])
+        mixed = hs.Accountant(adjacency).compose(menu[0], budget.ledger[menu[0]]).compose(menu[-1], rest)
+        assert mixed.epsilon(1e-5) <= budget.epsilon(1e-5) <= 2.0
 
 
 def test_bookkeeping():

@@ -13,6 +13,7 @@ NAMES = {
     "GAUSSIAN": hs.GaussianFilter(1.0),
     "SAMPLED": hs.PoissonSampled(hs.Gaussian(1.0), 0.1),
     "PLANNED": hs.PlannedFilter(hs.Accountant().compose(hs.Laplace(20.0), 3)),
+    "MENU": hs.MenuFilter([hs.Laplace(20.0)], epsilon=1.0, delta=1e-5),
     "ESTIMATED": hs.PrivacyProfile([0.0, 1.0], [0.1, 0.01], status="estimate"),
 }
 REFUSED = r"""
@@ -59,6 +60,16 @@ PLANNED.spend(hs.Laplace(21.0)) -> must be one of the plan
 hs.PlannedFilter.from_state_dict(PLANNED.state_dict() | {"adjacency": "replace"}) -> adjacency of state
 hs.PlannedFilter(hs.Laplace(20.0)) -> TypeError: plan must be an Accountant
 hs.PlannedFilter(hs.Accountant().compose(ESTIMATED)) -> only estimated
+MENU.spend(hs.Laplace(21.0)) -> must be one of the menu
+hs.MenuFilter(hs.Laplace(20.0), epsilon=1.0, delta=1e-5) -> TypeError: menu must be a sequence of mechanisms
+hs.MenuFilter([], epsilon=1.0, delta=1e-5) -> TypeError: menu must be a sequence of mechanisms
+hs.MenuFilter([1.0], epsilon=1.0, delta=1e-5) -> TypeError: mechanism must be one of
+hs.MenuFilter([hs.ZeroConcentratedDP(0.1)], epsilon=1.0, delta=1e-5) -> must have a dominating pair
+hs.MenuFilter([ESTIMATED], epsilon=9.0, delta=0.9) -> menu must have certified steps
+hs.MenuFilter([hs.Gaussian(0.1)], epsilon=1.0, delta=1e-5) -> menu must have steps of which 1 to 20000 fit, .* of which 0 do
+hs.MenuFilter([hs.Gaussian(900.0)], epsilon=1.0, delta=1e-5) -> menu must have steps of which 1 to 20000 fit
+hs.MenuFilter([hs.Gaussian(4.0), hs.Gaussian(200.0)], epsilon=1.0, delta=1e-5) -> costs more than 2000 times another
+hs.MenuFilter([hs.Gaussian(9.0)], epsilon=0.0, delta=1e-5) -> epsilon must be positive
 hs.IndividualFilter(1.0, 3) -> TypeError: budget must be
 hs.IndividualFilter(hs.GaussianFilter(1.0).spend(hs.Gaussian(9)), 3) -> nothing spent
 hs.IndividualFilter(GAUSSIAN, 3).admit([1, 2], 1.0) -> norms must be one for each record \(3\), not 2

@@ -33,6 +33,7 @@ BUDGETS = (
     budgets.RenyiFilter(order=8.0, **LIMITS),
     budgets.ZeroConcentratedFilter(rho=1.0),
     budgets.PlannedFilter(hs.Accountant().compose(STEP, 99)),
+    budgets.MenuFilter([STEP], **LIMITS),
     budgets.RenyiOdometer(delta=1e-6),
     budgets.ZeroConcentratedOdometer(delta=1e-6),
 )

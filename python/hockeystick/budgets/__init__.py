@@ -7,6 +7,7 @@ from hockeystick.budgets.client_ledgers import ClientCharge, ClientLedgers
 from hockeystick.budgets.concentrated import ZeroConcentratedFilter, ZeroConcentratedOdometer
 from hockeystick.budgets.filters import GaussianFilter, RenyiFilter
 from hockeystick.budgets.individual_filter import IndividualFilter
+from hockeystick.budgets.menu_filter import MenuFilter
 from hockeystick.budgets.odometer import RenyiOdometer
 from hockeystick.budgets.planned_filter import PlannedFilter
 from hockeystick.budgets.spending import BudgetExceededError
@@ -17,6 +18,7 @@ __all__ = [
     "ClientLedgers",
     "GaussianFilter",
     "IndividualFilter",
+    "MenuFilter",
     "PlannedFilter",
     "RenyiFilter",
     "RenyiOdometer",

@@ -343,7 +343,7 @@ class ClientLedgers:
         Each client's budget, positive and in [0, 1), for mechanisms fixed in advance: `Accountant` decides what fits.
     adjacency : {"add_or_remove", "replace"}, optional
         By default "add_or_remove". Which sets of clients are adjacent.
-    budget : GaussianFilter, RenyiFilter, ZeroConcentratedFilter or PlannedFilter, optional
+    budget : GaussianFilter, RenyiFilter, ZeroConcentratedFilter, PlannedFilter or MenuFilter, optional
         Instead of epsilon, delta and adjacency: each client's budget where mechanisms are chosen from earlier releases.
         Nothing may be spent of it.
     create : bool

@@ -70,7 +70,7 @@ class Spending(Steps):
 
         Returns
         -------
-        GaussianFilter, RenyiFilter, ZeroConcentratedFilter, PlannedFilter, RenyiOdometer or ZeroConcentratedOdometer
+        GaussianFilter, RenyiFilter, ZeroConcentratedFilter, PlannedFilter, MenuFilter, RenyiOdometer or ZeroConcentratedOdometer
             The same object, so that calls can be chained.
 
         Raises
@@ -107,7 +107,7 @@ class Spending(Steps):
 
         Returns
         -------
-        GaussianFilter, RenyiFilter, ZeroConcentratedFilter, PlannedFilter, RenyiOdometer or ZeroConcentratedOdometer
+        GaussianFilter, RenyiFilter, ZeroConcentratedFilter, PlannedFilter, MenuFilter, RenyiOdometer or ZeroConcentratedOdometer
             Equal in every answer.
 
         Raises

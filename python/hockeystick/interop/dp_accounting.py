@@ -21,12 +21,12 @@ import hockeystick._core as core
 from hockeystick import risk
 from hockeystick._checks import OPEN_PROBABILITY, STRICT, Array, count_scalar, positive_scalar
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import UP
 from hockeystick.accounting.accountant import Accountant
 from hockeystick.accounting.composition import Composition
 from hockeystick.accounting.privacy_curve import CHUNK, false_negative_bounds, refine, true_positive_bounds
 from hockeystick.interop.events import NON_PRIVATE, RELATIONS, UnsupportedEvent, adjacency_of, steps_of
 from hockeystick.mechanisms import Discrete, DiscretePairs
+from hockeystick.mechanisms.base import highest_loss, upper_delta
 
 NEED = 'hockeystick.interop.dp_accounting needs dp_accounting: pip install ".[dp-accounting]" in a clone'
 
@@ -53,7 +53,6 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork; a child's lock is fr
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 FALSE_POSITIVE_RATES = (1e-12, 0.5)  # those of which a Gaussian DP parameter is estimated
 LARGEST_GRID = 4_000_000  # points
-TAIL = math.exp(-50.0)  # mass that `to_pld` sends to infinity in each step
 NEAR = 64  # rates near which lines are chosen
 # Rounds of refining the pieces of a range, pieces at most, and how close both ends of mu need be.
 ROUNDS, MAX_PIECES, CLOSE = 40, 4000, 1e-6
@@ -268,29 +267,14 @@ def to_pld(accountant: Accountant, *, value_discretization_interval: float = 1e-
 
 def _dots(pair: core.Pair, forward: bool, h: float) -> Any:
     """Return one direction of one step on the grid."""
-    bottom, top = (-_highest(pair, not forward), _highest(pair, forward))
+    bottom, top = (-highest_loss(pair, not forward), highest_loss(pair, forward))
     if (top - bottom) / h > LARGEST_GRID:
         raise ValueError(
             f"value_discretization_interval={h} needs more than {LARGEST_GRID} points for losses from {bottom:g} to {top:g}"
         )
     first, last = math.floor(bottom / h), math.ceil(top / h)
-    deltas = [_delta(pair, forward, i * h) for i in range(first, last + 1)]
+    deltas = [upper_delta(pair, forward, i * h) for i in range(first, last + 1)]
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(h, first, last, np.minimum.accumulate(deltas))
-
-
-def _highest(pair: core.Pair, forward: bool) -> float:
-    """Return a loss beyond which there is nothing, or next to nothing."""
-    _, most, _, infinite = pair.limits(forward)
-    spared = min(infinite * (1 + 1e-13) + TAIL, 1.0)
-    return max(min(most, pair.one_step(forward, True, spared)[1]), 0.0)
-
-
-def _delta(pair: core.Pair, forward: bool, eps: float) -> float:
-    """Return the upper end of delta, at a negative eps by that of the other direction."""
-    if eps >= 0:
-        return float(pair.one_step(forward, False, eps)[1])
-    other = pair.one_step(not forward, False, -eps)[1]
-    return float(min((-math.expm1(eps) + math.exp(eps) * other) * UP, 1.0))
 
 
 def from_pld(pld: Any) -> DiscretePairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, TypeAlias
 
@@ -10,6 +11,7 @@ from hockeystick._checks import interval
 from hockeystick._checks.checked import Checked
 from hockeystick._checks.shown import shown
 from hockeystick._core import Pair, as_one
+from hockeystick._numeric.rounding import UP
 from hockeystick.mechanisms.premises import Adjacency, Premises, Status, joined
 
 LARGEST_ORDER = 1e5  # the binomial sum of accounting/renyi_divergence.py has as many terms
@@ -39,6 +41,23 @@ ALSO_CALLED = dict.fromkeys(REMOVED, "add_or_remove") | dict.fromkeys(REPLACED, 
 SENSITIVITY = {"add_or_remove": 1.0, "replace": 2.0}
 
 CountedPair: TypeAlias = tuple[Pair, float]  # a pair of the compiled core, and how often it is released
+
+TAIL = math.exp(-50.0)  # a mass of next to nothing
+
+
+def highest_loss(pair: Pair, forward: bool) -> float:
+    """Return a loss, at least 0, beyond which there is nothing, or next to nothing, in one direction of a pair."""
+    _, most, _, infinite = pair.limits(forward)
+    spared = min(infinite * (1 + 1e-13) + TAIL, 1.0)
+    return max(min(most, pair.one_step(forward, True, spared)[1]), 0.0)
+
+
+def upper_delta(pair: Pair, forward: bool, eps: float) -> float:
+    """Return the upper end of delta of one direction of a pair, at a negative eps by that of the other."""
+    if eps >= 0:
+        return float(pair.one_step(forward, False, eps)[1])
+    other = pair.one_step(not forward, False, -eps)[1]
+    return float(min((-math.expm1(eps) + math.exp(eps) * other) * UP, 1.0))
 
 
 class Mechanism(Checked):
