@@ -108,23 +108,36 @@ def test_a_menu_lets_through_what_the_best_strategy_may_spend(names, epsilon, de
     assert more > delta
 
 
+RARE, NOISES = hs.PoissonSampled(hs.Gaussian(4.0), 0.1), [hs.Gaussian(20.0), hs.Gaussian(30.0)]
+
+
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
-def test_a_menu_beside_accountants_and_filters(adjacency):
-    """One kind of step fits as often as in an accountant, less half a percent; Gaussian noise of two kinds too; what is mixed in advance keeps the budget."""
-    limits, sample = {"epsilon": 2.0, "delta": 1e-5}, hs.PoissonSampled(hs.Gaussian(2.0), 0.1)
-    noises, fixed = [hs.Gaussian(20.0), hs.Gaussian(30.0)], hs.Accountant(adjacency)
-    for menu, least in (([sample], 0.99), (noises, 0.98), ([sample, noises[0]], 0.9)):
-        budget = hs.MenuFilter(menu, adjacency=adjacency, **limits)
-        for step in menu:
-            assert (
-                least * (fixed.remaining(step, **limits) - 1)
-                <= budget.remaining(step)
-                <= fixed.remaining(step, **limits)
-            )
-        budget.spend(menu[0], budget.remaining(menu[0]) // 3)
-        rest = budget.remaining(menu[-1])
-        mixed = hs.Accountant(adjacency).compose(menu[0], budget.ledger[menu[0]]).compose(menu[-1], rest)
-        assert mixed.epsilon(1e-5) <= budget.epsilon(1e-5) <= 2.0
+@pytest.mark.parametrize(
+    ("menu", "epsilon", "delta", "least"),
+    [
+        ([RARE], 2.0, 1e-8, 0.98),
+        ([RARE], 8.0, 1e-12, 0.9),
+        (NOISES, 2.0, 1e-5, 0.98),
+        ([RARE, NOISES[0]], 2.0, 1e-5, 0.9),
+        ([hs.Gaussian(6000.0)], 0.01, 1e-5, 0.99),
+        ([hs.Gaussian(0.03)], 7000.0, 1e-5, 0.0),
+        ([hs.ApproximateDP(600.0, 1e-9)], 4000.0, 1e-5, 0.0),
+    ],
+    ids=str,
+)
+def test_a_menu_beside_accountants(menu, epsilon, delta, least, adjacency):
+    """One kind of step fits as often as in an accountant, but for the grid, and so does Gaussian noise of two kinds; what is mixed in advance keeps the budget."""
+    limits, fixed = {"epsilon": epsilon, "delta": delta}, hs.Accountant(adjacency)
+    budget = hs.MenuFilter(menu, adjacency=adjacency, **limits)
+    for step in menu:
+        alone = fixed.remaining(step, **limits)
+        assert least * (alone - 1) <= budget.remaining(step) <= alone
+    budget.spend(menu[0], budget.remaining(menu[0]) // 3)
+    rest = budget.remaining(menu[-1])
+    mixed = hs.Accountant(adjacency).compose(menu[0], budget.ledger.get(menu[0], 0)).compose(menu[-1], rest)
+    for d in (delta / 4, delta, 2 * delta):
+        assert mixed.epsilon_bracket(d).lower <= budget.epsilon(d)
+    assert mixed.epsilon(delta) <= budget.epsilon(delta) * (1 + 1e-9) <= epsilon * (1 + 1e-9)
 
 
 def test_bookkeeping():

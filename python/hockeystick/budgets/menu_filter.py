@@ -57,10 +57,11 @@ FINENESS, OF_STEPS = 0.15, 1000  # the grid's step, in standard deviations of a 
 KEPT = 32  # epsilons up to the budget's that are kept with their deltas
 NOTHING = 1e-12  # a loss that any grid has
 REACH = 4.0  # of the grid, beyond losses of 0 and epsilon
-EXPONENTS = 300.0  # of e^{theta nh}, at most
-LOWEST = 15.0  # losses below -LOWEST/theta count as that
+EXPONENTS = 250.0  # of e^{theta nh}, at most, but for the reach
+LOWEST = 15.0  # losses below -LOWEST/theta count as that; nor does the grid reach further
 ROUNDING = 1e-11  # of sums of MOST_STEPS positive terms, relative
 LEVEL_ROUNDING = 2e-13  # of exponentials of EXPONENTS, twice
+MOST_WORK, MOST_KEPT = 2e9, 3e7  # points of transforms: a minute or two, and half a gigabyte
 TRANSFORM_ROUNDING = 1e-14  # of a convolution of n doubles by transforms, for each factor 2 of n; of the norms' product
 
 
@@ -118,11 +119,11 @@ class Strategies:
     def __init__(self, steps: Sequence[GridStep], counts: Sequence[int], h: float, aim: int) -> None:
         tilt = _tilt(steps, counts, h, aim)
         self.steps = [_shortened(step, -math.ceil(LOWEST / (tilt * h))) for step in steps]
-        left = math.ceil(REACH / h)
-        self.points, self.zero = np.arange(-left, aim + left + 1), left
+        left, right = (math.ceil(min(REACH, reach / tilt) / h) for reach in (2.0 * LOWEST, LOWEST))
+        self.points, self.zero = np.arange(-left, aim + right + 1), left
         self.before = max(0, *(step.losses[-1] for step in self.steps))  # left and right of the points
         self.behind = max(0, *(-step.first for step in self.steps))
-        wide = np.arange(-left - self.before, aim + left + self.behind + 1)
+        wide = np.arange(-left - self.before, aim + right + self.behind + 1)
         self.size = fft.next_fast_len(wide.size + self.before + self.behind, real=True)
         self.raised, self.lowered = (
             np.exp(sign * tilt * h * (at - aim)) for sign, at in ((1, wide), (-1, self.points))
@@ -137,7 +138,12 @@ class Strategies:
 
     def run(self, costs: Sequence[int], aim: int, delta: float, most: int) -> tuple[int, Array]:
         """Return the last level at which W is at most delta at the point `aim`, up to the most, and W there from 0 on."""
-        level, reached = 0, np.maximum(-np.expm1(self.h * self.points), 0.0)
+        work, memory = most * (1 + len(costs)) * self.size, max(costs) * self.size
+        if work > MOST_WORK or memory > MOST_KEPT:
+            raise ValueError(
+                f"menu must have steps that are larger or more alike: {most} levels of {self.size} points are too many"
+            )
+        level, reached = 0, -np.expm1(np.minimum(self.h * self.points, 0.0))
         kept = {0: self._transformed(reached)}
         while level < most:
             new = reached
@@ -145,7 +151,7 @@ class Strategies:
                 if cost <= level + 1:
                     new = np.maximum(new, self._after(*step, *kept[level + 1 - cost]))
             new = np.minimum.accumulate(np.minimum(new, 1.0))
-            if new[self.zero + aim] > delta:
+            if not new[self.zero + aim] <= delta:
                 break
             level, reached = level + 1, new
             kept[level] = self._transformed(reached)
@@ -164,8 +170,8 @@ class Strategies:
 
 def _tilt(steps: Sequence[GridStep], counts: Sequence[int], h: float, aim: int) -> float:
     """Return the theta at which Chernoff's bound of the whole budget, spent on the worst step, is smallest; any is sound."""
-    span = h * (aim + max(step.masses.size for step in steps)) + 2.0 * REACH
-    tilts = np.geomspace(0.1, EXPONENTS / span, 200)[:, np.newaxis]
+    largest = EXPONENTS / (h * (aim + max(step.masses.size for step in steps)))
+    tilts = np.geomspace(1e-4 * largest, largest, 300)[:, np.newaxis]
     moments = [np.log(np.exp(tilts * h * step.losses) @ step.masses) for step in steps]
     bounds = np.max([count * moment for count, moment in zip(counts, moments, strict=True)], axis=0)
     return float(tilts[np.argmin(bounds - tilts[:, 0] * h * aim), 0])
@@ -217,7 +223,9 @@ def _prices(menu: tuple[Mechanism, ...], epsilon: float, delta: float, adjacency
         steps = [on_grid(pair, forward=forward, h=h) for pair in pairs]
         most, curve = Strategies(steps, counts, h, aim).run(costs, aim, delta, most)
         curves.append(curve)
-    every, deltas = max(1, aim // KEPT), np.max(curves, axis=0)
+    if most < min(costs):
+        raise ValueError(f"epsilon and delta must leave more than rounding takes, not be {epsilon:g} and {delta:g}")
+    every, deltas = max(1, aim // KEPT), np.max([curve[: min(map(len, curves))] for curve in curves], axis=0)
     kept = range(
         aim % every, min(2 * aim, deltas.size), every
     )  # the aim, whose multiple of h is at most epsilon, is one of them
@@ -305,6 +313,8 @@ class MenuFilter(Filter):
 
     @classmethod
     def _of_settings(cls, state: Mapping[str, Any]) -> Self:
+        if not isinstance(state["menu"], list):
+            raise ValueError(f"menu of state must be a list of mechanisms, not {shown(state['menu'])}")
         menu = [mechanism for mechanism, _ in load_runs(state["menu"])]
         return cls(menu, epsilon=state["epsilon"], delta=state["delta"], adjacency=state["adjacency"])
 
