@@ -34,6 +34,7 @@ from typing import Any
 from flint import acb, acb_mat, arb, ctx, fmpq
 
 FORMAT = "hockeystick-certificate 1"
+NUMBER = r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?|0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,3}"
 NOISE = ("Gaussian", "Laplace", "DiscreteGaussian", "DiscreteLaplace")
 BITS = 128  # of all balls
 NEED = 60.0  # nats, relative to M(c), below which errors of M do not count
@@ -71,21 +72,12 @@ def above(x: arb) -> arb:
     return (x / arb(2).sqrt()).erfc() / 2
 
 
-class Law:
-    """The law of the privacy loss L under P.
-
-    transform(c, h, last) encloses M(c + ikh) for k = 0 ... last. decay(c) has pairs (m, B) with |M(c + iw)| <= M(c) - m + B/w for all w > 0.
-    delta(epsilon) encloses that of a single release.
-    """
-
-    aside = arb(0)  # encloses P's mass of what is left out of M: infinite losses, and outcomes too rare to be listed
-    largest = arb("inf")  # no other loss is above it
-
-    def decay(self, c: arb) -> list[tuple[arb, arb]]:
-        return []
+# A law of the privacy loss L under P: transform(c, h, last) encloses M(c + ikh) for k = 0 ... last; decay(c) has pairs (m, B) with
+# |M(c + iw)| <= M(c) - m + B/w for all w > 0; delta(epsilon) encloses that of a single release; no loss is above `largest`, and
+# `aside` encloses P's mass of what is left out of M: infinite losses, and outcomes too rare to be listed.
 
 
-class Outcomes(Law):
+class Outcomes:
     """Finitely many outcomes, each of masses (P, Q). P's mass of others may be up to `rare`."""
 
     def __init__(self, masses: list[tuple[arb, arb]], rare: arb | int = 0) -> None:
@@ -96,15 +88,18 @@ class Outcomes(Law):
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
         return fourier([p * (c * x).exp() for p, _, x in self.finite], [x for _, _, x in self.finite], h, last)
 
+    def decay(self, c: arb) -> list[tuple[arb, arb]]:
+        return []
+
     def delta(self, epsilon: arb) -> arb:
         return sum(((p - epsilon.exp() * q).max(arb(0)) for p, q, _ in self.finite), self.aside)
 
 
-class Laplace(Law):
+class Laplace:
     """Noise e^-|x|/2 moved by d, and not: L is d with P's mass 1/2, -d with the mass e^-d/2, and has a density in between."""
 
     def __init__(self, d: Fraction) -> None:
-        self.d = self.largest = ball(d)
+        self.aside, self.d, self.largest = arb(0), ball(d), ball(d)
 
     def transform(self, c: arb, h: arb, last: int) -> list[acb]:
         zs = [acb(c, h * k) for k in range(last + 1)]
@@ -118,7 +113,7 @@ class Laplace(Law):
         return (1 - ((epsilon - self.d) / 2).exp()).max(arb(0))
 
 
-class SampledGaussian(Law):
+class SampledGaussian:
     """Noise N(0, 1) and a shift s of probability q: W(x) = 1 - q + q e^(sx - s^2/2) is the ratio to the density N(x) of the noise.
 
     A record removed: P, Q = N(x) W(x), N(x); u, v = 1, 0. Added: N(x), N(x) W(-x), with x turned around; 0, 1. Replaced by one that
@@ -128,6 +123,7 @@ class SampledGaussian(Law):
 
     def __init__(self, q: Fraction, s: Fraction, u: int, v: int) -> None:
         self.q, self.s, self.u, self.v = ball(q), ball(s), u, v
+        self.aside, self.largest = arb(0), arb("inf")
 
     def log_w(self, x: arb) -> tuple[arb, arb]:
         """Return log W, and its derivative, which rises with x from 0 to s."""
@@ -213,6 +209,9 @@ class SampledGaussian(Law):
             x = sign * (r.log() / self.s + self.s / 2)
         p, q = self.u * self.q, self.v * self.q
         return (1 - p) * above(x) + p * above(x - self.s) - epsilon.exp() * ((1 - q) * above(x) + q * above(x + self.s))
+
+
+Law = Outcomes | Laplace | SampledGaussian
 
 
 def fourier(weights: list[arb], losses: list[arb], h: arb, last: int) -> list[acb]:
@@ -370,12 +369,9 @@ class Fields:
         """Take the number in a decimal or hexadecimal string, such as "1e-5" or "0x1.8p+0", out, exactly."""
         value, name = self.get(key), f"{self.path}.{key}"
         text = value if isinstance(value, str) and len(value) <= 400 else ""
-        if re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
-            number = Fraction(text)
-        elif re.fullmatch(r"0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,3}", text, re.ASCII):
-            number = Fraction(float.fromhex(text))
-        else:
+        if not re.fullmatch(NUMBER, text, re.ASCII):
             raise NotACertificate(f"{name} must be a number in a string, got {text[:40] or type(value).__name__!r}")
+        number = Fraction(float.fromhex(text) if "x" in text else text)
         if not Fraction(repr(low)) <= number <= Fraction(repr(high)):
             raise NotACertificate(f"{name} must be in [{low:g}, {high:g}], got {text[:40]}")
         return number
@@ -386,15 +382,13 @@ class Fields:
             raise NotACertificate(f"{self.path}.{key} must be a whole number")
         return int(value)
 
-    def shares(self, key: str) -> list[arb]:
-        """Take a list of probabilities out."""
-        values = self.get(key)
-        if not isinstance(values, list) or not 1 <= len(values) <= 1000:
-            raise NotACertificate(f"{self.path}.{key} must be a list of 1 to 1000 numbers")
-        found = [Fields({key: value}, self.path).number(key, 0, 1) for value in values]
-        if sum(found) != 1:
-            raise NotACertificate(f"{self.path}.{key} must sum to exactly 1")
-        return [ball(share) for share in found]
+    def table(self, **highest: float) -> list[list[Fraction]]:
+        """Take lists of one length out, as the rows of a table whose numbers are from 0 to the highest of their column."""
+        lists = [self.get(key) for key in highest]
+        if not all(isinstance(one, list) and 1 <= len(one) == len(lists[0]) <= 100_000 for one in lists):
+            raise NotACertificate(f"{self.path}: {', '.join(highest)} must be lists of one length, from 1 to 100000")
+        rows = (Fields(dict(zip(highest, row, strict=True)), self.path) for row in zip(*lists, strict=True))
+        return [[row.number(key, 0, high) for key, high in highest.items()] for row in rows]
 
 
 @dataclass
@@ -402,7 +396,7 @@ class Release:
     """What a mechanism releases: Gaussian noise of mu^2, or laws for a record removed and added, one if they are equal."""
 
     laws: list[Law]
-    mu2: Fraction = Fraction(0)
+    mu2: arb | int = 0
     attained: bool = True
 
 
@@ -420,9 +414,8 @@ def integers(moved: list[arb], still: list[arb], q: Fraction, rare: arb | int = 
 def sampled_gaussian(q: Fraction, s: Fraction, *, replaced: bool) -> Release:
     """Return the laws of Gaussian noise of variance 1, moved by s with probability q."""
     if q == 1:
-        return Release([], ((1 + replaced) * s) ** 2)
-    sides = [(1, 1)] if replaced else [(1, 0), (0, 1)]
-    return Release([SampledGaussian(q, s, u, v) for u, v in sides])
+        return Release([], ball((1 + replaced) * s) ** 2)
+    return Release([SampledGaussian(q, s, u, v) for u, v in ([(1, 1)] if replaced else [(1, 0), (0, 1)])])
 
 
 def discrete_gaussian(sigma: Fraction, s: int, q: Fraction, depth: float) -> Release:
@@ -437,27 +430,34 @@ def discrete_gaussian(sigma: Fraction, s: int, q: Fraction, depth: float) -> Rel
     return integers(moved, still, q, beyond / z)
 
 
-def discrete_laplace(a: arb, s: int, q: Fraction) -> Release:
-    """Return the laws of the masses tanh(a/2) e^(-a|k|); below 0 and above s all losses are equal."""
-    edge = 1 / (1 + (-a).exp())
-    moved = [edge * (-a * s).exp(), *((a / 2).tanh() * (-a * (s - k)).exp() for k in range(1, s)), edge]
-    return integers(moved, moved[::-1], q)
-
-
 def noise(fields: Fields, name: str, q: Fraction, *, replaced: bool, depth: float) -> Release:
     """Return what noise releases on a Poisson sample of rate q, headings "Noise" and "Poisson samples"."""
     twice = 1 + replaced
     if name == "Gaussian":
         return sampled_gaussian(q, 1 / fields.number("noise_multiplier", 1e-3, 1e6), replaced=replaced)
-    if q != 1 and (replaced or name == "Laplace"):
+    if name not in NOISE or (q != 1 and (replaced or name == "Laplace")):
         raise NotProved(f"no rule for a Poisson sample of {name}" + " where a record is replaced" * replaced)
     if name == "Laplace":
         return Release([Laplace(twice / fields.number("noise_multiplier", 1e-2, 1e6))])
     if name == "DiscreteGaussian":
         sigma, s = fields.number("noise_std", 1e-2, 1e4), fields.whole("sensitivity", 1e6)
         return discrete_gaussian(sigma, twice * s, q, depth)
-    a, s = fields.number("inverse_scale", 1e-6, 300), fields.whole("sensitivity", 1e4)
-    return discrete_laplace(ball(a), twice * s, q)
+    a, s = ball(fields.number("inverse_scale", 1e-6, 300)), twice * fields.whole("sensitivity", 1e4)
+    edge = 1 / (1 + (-a).exp())  # the mass up to 0, where all losses are equal, as from s on
+    moved = [edge * (-a * s).exp(), *((a / 2).tanh() * (-a * (s - k)).exp() for k in range(1, s)), edge]
+    return integers(moved, moved[::-1], q)
+
+
+def last_model(fields: Fields) -> Release:
+    """Return what the last of several models releases, heading "Shifted interpolation": in each round a share of the gap is closed."""
+    gap, squares = ball(fields.number("initial_gap", 0, 1e300)), arb(0)
+    for rho, gamma, share in fields.table(rho=1e300, gamma=1e300, weights=1):
+        apart = ball(rho) * gap + ball(gamma)
+        squares += (ball(share) * apart) ** 2
+        gap = (1 - ball(share)) * apart
+    if share != 1:
+        raise NotProved("the last weight must be 1: another leaves a gap")
+    return Release([], squares / ball(fields.number("noise_std", 1e-300, 1e300)) ** 2, attained=False)
 
 
 def release(fields: Fields, name: str, *, replaced: bool, depth: float) -> Release:
@@ -465,10 +465,8 @@ def release(fields: Fields, name: str, *, replaced: bool, depth: float) -> Relea
     if name in NOISE:
         found = noise(fields, name, Fraction(1), replaced=replaced, depth=depth)
     elif name == "PoissonSampled":
-        q, (inner, name) = fields.number("sampling_rate", 0, 1), fields.mechanism()
-        if name not in NOISE:
-            raise NotProved(f"no rule for a Poisson sample of {name}")
-        found = noise(inner, name, q or Fraction(1), replaced=replaced, depth=depth)
+        q, (inner, base) = fields.number("sampling_rate", 0, 1), fields.mechanism()
+        found = noise(inner, base, q or Fraction(1), replaced=replaced, depth=depth)
         inner.done()
         found = found if q else Release([])
     elif name == "FixedSizeSampled" and not replaced:
@@ -484,17 +482,20 @@ def release(fields: Fields, name: str, *, replaced: bool, depth: float) -> Relea
         true, other, rest = ball(1 - flip + flip / k), ball(flip / k), ball(flip * max(k - 2, 0) / k)
         found = Release([Outcomes([(true, other), (other, true), (rest, rest)])] if k > 1 else [])
     elif name == "Discrete":
-        p, q = fields.shares("p"), fields.shares("q")
-        if len(p) != len(q):
-            raise NotACertificate(f"{fields.path}.p and .q must be of one length")
-        found = Release(both(list(zip(p, q, strict=True))))
+        shares = fields.table(p=1, q=1)
+        if not sum(p for p, _ in shares) == sum(q for _, q in shares) == 1:
+            raise NotACertificate(f"{fields.path}.p and .q must each sum to exactly 1")
+        found = Release(both([(ball(p), ball(q)) for p, q in shares]))
     elif name == "ApproximateDP":
         odds, delta = (top := ball(fields.number("epsilon", 0, 600))).exp(), ball(fields.number("delta", 0, 1))
         more, less = (1 - delta) * odds / (1 + odds), (1 - delta) / (1 + odds)
-        found = Release([Outcomes([(delta, arb(0)), (more, less), (less, more)])], attained=False)
-        found.laws[0].largest = top if found.laws[0].finite else arb("-inf")
+        outcomes = Outcomes([(delta, arb(0)), (more, less), (less, more)])
+        outcomes.largest = top if outcomes.finite else arb("-inf")
+        found = Release([outcomes], attained=False)
+    elif name == "ShiftedInterpolation":
+        found = last_model(fields)
     elif name == "GaussianDP":
-        found = Release([], fields.number("mu", 0, 1e6) ** 2, attained=False)
+        found = Release([], ball(fields.number("mu", 0, 1e6)) ** 2, attained=False)
     else:
         raise NotProved(f"no rule for {name} where a record is {'replaced' if replaced else 'added or removed'}")
     fields.done()
@@ -525,7 +526,7 @@ class Claim:
         self.text = f"delta({epsilon}) is {at} {delta}"
         if claim.get("delta_is") not in ("at most", "at least"):
             raise NotACertificate("claim.delta_is must be 'at most' or 'at least'")
-        self.least, self.epsilon = at == "at least", claim.number("epsilon", 0, 1e5)
+        self.at, self.least, self.epsilon = at, at == "at least", claim.number("epsilon", 0, 1e5)
         self.delta = claim.number("delta", 0, 1)
         if not isinstance(ledger, list) or not 1 <= len(ledger) <= 100:
             raise NotACertificate("ledger must be a list of 1 to 100 mechanisms with counts")
@@ -544,18 +545,17 @@ class Claim:
         """Raise NotProved if this does not prove it: in all directions that it is at most, in one that it is at least delta."""
         if self.least and not all(release.attained for release, _ in self.releases):
             raise NotProved("what only dominates a mechanism says nothing of how much is lost at least")
-        mu2 = ball(sum((release.mu2 * count for release, count in self.releases), Fraction(0)))
+        mu2 = arb(sum(release.mu2 * count for release, count in self.releases))
         kept, found = [(release.laws, count) for release, count in self.releases if release.laws], []
-        for side in range(max([len(laws) for laws, _ in kept], default=1)):
+
+        def holds(side: int) -> bool:
             parts = [(laws[min(side, len(laws) - 1)], count) for laws, count in kept]  # one law is that of both
             lower, upper = enclose(parts, mu2, ball(self.epsilon), max(float(self.delta), 1e-300))
-            if not self.least and not upper <= ball(self.delta):
-                raise NotProved(f"this proof says at most about {about(upper):.8g}")
-            if self.least and lower >= ball(self.delta):
-                return
-            found.append(about(lower))
-        if self.least:
-            raise NotProved(f"this proof says at least about {max(found):.8g}")
+            found.append(about(lower if self.least else upper))
+            return bool(lower >= ball(self.delta) if self.least else upper <= ball(self.delta))
+
+        if not (any if self.least else all)(map(holds, range(max([len(laws) for laws, _ in kept], default=1)))):
+            raise NotProved(f"this proof says {self.at} about {max(found):.8g}")
 
 
 def main(arguments: list[str] | None = None) -> int:

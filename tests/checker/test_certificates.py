@@ -115,6 +115,28 @@ def test_claims_of_gaussian_noise_are_its_closed_form() -> None:
             assert 1 <= delta / exact.theta(epsilon, mp.mpf(3) / 2) <= 1 + mp.mpf("1e-9")
 
 
+SHIFTS = [
+    {"rho": [1.0, 0.0, 1.3], "gamma": [1.0, 0.0, 0.7]},
+    {"rho": 0.4, "gamma": 0.1, "rounds": 1000},  # whose first shifts are below the smallest double
+    {"rho": 1.0, "gamma": 0.25, "rounds": 10**9, "diameter": 1.0},
+    {"rho": 1.01, "gamma": 0.0, "rounds": 40, "initial_gap": 2.0},
+]
+
+
+@pytest.mark.parametrize("asked", SHIFTS, ids=str)
+def test_tables_of_shifts_are_proved(check: ModuleType, asked: dict[str, Any]) -> None:
+    """Of runs of every kind: at the delta of Gaussian noise of the least sum of squares, and at no less."""
+    found = hs.last_iterate.shifted_interpolation(**asked)
+    for at in ({"delta": 1e-5}, {"epsilon": 1.0}):
+        text = found.certificate(2.0, **at)
+        assert is_proved(check, text)
+        epsilon, delta = (number(json.loads(text)["claim"][name]) for name in ("epsilon", "delta"))
+        with mp.workdps(40):
+            truth = exact.theta(epsilon, mp.sqrt(found.value) / 2)
+            assert 1 <= delta / truth <= 1 + mp.mpf("1e-6")
+        assert not is_proved(check, text, delta=(float(truth) * (1 - 1e-6)).hex())
+
+
 @pytest.mark.parametrize("lower", [False, True])
 def test_a_claim_with_slack_is_weaker(lower: bool) -> None:
     """By that share of delta, at the delta that was asked for or at the epsilon; other shares are refused."""
@@ -291,6 +313,7 @@ def test_the_schema(check: ModuleType) -> None:
     for name, adjacency in CASES:
         assert valid(json.loads(composed(*STEPS[name][0], adjacency=adjacency).certificate(delta=1e-5))), name
     good = json.loads(hs.dpsgd_certificate(1.0, 0.25, 10, epsilon=1.0))
+    assert valid(json.loads(hs.last_iterate.shifted_interpolation([1.0], [1.0]).certificate(1.0, epsilon=1.0)))
     assert not any(valid({key: value for key, value in good.items() if key != left}) for left in list(good)[:4])
     for more in ({"unit": "user"}, {"adjacency": "remove"}, {"format": "hockeystick-certificate 2"}, {"ledger": []}):
         assert not valid(good | more)

@@ -367,22 +367,31 @@ def test_single_steps(check: ModuleType, adjacency: str) -> None:
             assert not is_proved(check, claim), mechanism
 
 
+TABLE = {"name": "ShiftedInterpolation", "noise_std": "2", "initial_gap": "1"}
+TABLE |= {"rho": ["0.5", "3"], "gamma": ["0.5", "0.25"], "weights": ["0.25", "1"]}
+
+
+def test_a_table_of_shifts(check: ModuleType) -> None:
+    """Of a gap of 1/2 + 1/2 a quarter is closed, then all of 9/4 + 1/4: no number of the table may be worse, and no gap be left."""
+    with mp.workdps(30):
+        truth = exact.theta(1, mp.sqrt(mp.mpf(1) / 16 + mp.mpf(25) / 4) / 2)
+        less, more = (mp.nstr(truth * factor, 20) for factor in (1 - 1e-9, 1 + 1e-9))
+    worse = {"noise_std": ["1.999", "1e-300"], "initial_gap": ["1.001"], "rho": [["0.501", "3"], ["0.5", "3.001"]]}
+    worse |= {"gamma": [["0.501", "0.25"], ["0.5", "0.251"]], "weights": [["0.24", "1"], ["0.26", "0.999"], ["1", "0"]]}
+    for adjacency in ("add_or_remove", "replace"):
+        for weights in (["0.25", "1"], ["0.26", "1"]):  # the second hides more, as it happens
+            assert is_proved(check, certificate(1, more, (TABLE | {"weights": weights}, 1), adjacency=adjacency))
+        assert not is_proved(check, certificate(1, less, (TABLE, 1), adjacency=adjacency))
+    for key, value in ((key, value) for key, values in worse.items() for value in values):
+        assert not is_proved(check, certificate(1, more, (TABLE | {key: value}, 1))), (key, value)
+    assert not is_proved(check, certificate(1, more, (TABLE, 2)))
+    assert not is_proved(check, certificate(1, "1e-9", (TABLE, 1), at="least"))
+
+
 def geometric(shift: int, epsilon: float) -> Any:
     """Return delta of discrete Laplace noise of inverse scale 1/2, by its sum."""
     masses = {k: mp.tanh(mp.mpf(1) / 4) * mp.exp(-mp.mpf(abs(k)) / 2) for k in range(-200, 201)}
     return mp.fsum(max(masses[k - shift] - mp.exp(epsilon) * masses[k], 0) for k in range(-190, 191))
-
-
-def test_a_record_replaced(check: ModuleType) -> None:
-    """Under replacement noise counts twice, and samples have the pair of two mixtures."""
-    sample = hs.PoissonSampled(hs.Gaussian(0.9), 0.015625)
-    for mechanism, ours in ((gaussian(3.0), hs.Gaussian(3.0)), (gaussian(0.9, 0.015625), sample)):
-        found = hs.Accountant("replace").compose(ours, 200).delta_bracket(4.0)
-        assert is_proved(check, certificate(4, found.upper * (1 + 1e-6), (mechanism, 200), adjacency="replace"))
-        assert is_proved(
-            check, certificate(4, found.lower * (1 - 1e-6), (mechanism, 200), at="least", adjacency="replace")
-        )
-        assert not is_proved(check, certificate(4, found.lower * (1 - 1e-6), (mechanism, 200), adjacency="replace"))
 
 
 def damaged() -> dict[str, tuple[str, str]]:
@@ -409,6 +418,9 @@ def damaged() -> dict[str, tuple[str, str]]:
         "too large": (text(claim=claim | {"delta": "1.5"}), "delta must be in"),
         "half a step": (ledger(gaussian(1.0), "1.5"), "whole number"),
         "unread": (ledger(gaussian(1.0, 0.0) | {"mechanism": gaussian(-1.0)}), "noise_multiplier must be a number"),
+        "a gap below 0": (ledger(TABLE | {"weights": ["1.1", "1"]}), "weights must be in [0, 1]"),
+        "a round too many": (ledger(TABLE | {"rho": ["0.5", "3", "0"]}), "lists of one length"),
+        "no rounds": (ledger(TABLE | {"rho": [], "gamma": [], "weights": []}), "lists of one length, from 1"),
         "no sum": (ledger({"name": "Discrete", "p": ["0.5"], "q": ["1"]}), "sum to exactly 1"),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,8 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, Checks, OnError, Result, broadcast
+from hockeystick._checks import Array, Checks, OnError, Result, broadcast, positive_scalar
+from hockeystick.accounting.accountant import Accountant
+from hockeystick.accounting.certificate import MOST_ROUNDS, SMALLEST, with_table
+from hockeystick.mechanisms.noise import Gaussian
 
+TABLE = 1 + 1e-9  # times the optimum is above the sum of a table's squares, whatever was rounded
 LARGEST_SEQUENCE = 10**7  # constant rounds whose shifts are written out: up to 150 bytes each
 
 
@@ -99,20 +104,59 @@ class ShiftedInterpolation:
 
     value: float
     start: int
-    _rho: Array = field(repr=False)  # (T,), or 0-d for constants
+    _rho: Array = field(repr=False)  # (T,)
     _gamma: Array = field(repr=False)
-    _rounds: int = field(repr=False)
     _gap: float = field(repr=False)  # before round `start`
 
     @cached_property
     def _sequences(self) -> tuple[Array, Array]:
-        if self._rounds > LARGEST_SEQUENCE:
-            size = self._rounds * 150 / 1e9
+        if (rounds := self._rho.size) > LARGEST_SEQUENCE:
+            size = rounds * 150 / 1e9
             raise ValueError(
-                f"the shifts of {self._rounds} rounds would need {size:.0f} GB; ask for at most {LARGEST_SEQUENCE} rounds"
+                f"the shifts of {rounds} rounds would need {size:.0f} GB; ask for at most {LARGEST_SEQUENCE} rounds"
             )
-        rho, gamma = (np.broadcast_to(x, (self._rounds,)) for x in (self._rho, self._gamma))
-        return core.shift_certificate(rho, gamma, self.start, self._gap)[1:]
+        return core.shift_certificate(self._rho, self._gamma, self.start, self._gap)[1:]
+
+    def certificate(self, noise_std: float, *, epsilon: float | None = None, delta: float | None = None) -> str:
+        """Return a certificate of what the last iterate reveals: a claim in JSON that a program proves which shares no code with this library.
+
+        One record is replaced.
+
+        Parameters
+        ----------
+        noise_std : float
+            Standard deviation of the Gaussian noise of every round, in each coordinate, positive.
+        epsilon, delta : float, optional
+            Exactly one of the two, of which the other is claimed, as by `Accountant.certificate`.
+
+        Returns
+        -------
+        str
+            The text of a file, for ``hockeystick check FILE`` (docs/core/certificates.md). It names rho, gamma and `weights` of every round from
+            `start` on; who checks it need not trust that they are the best.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its domain, or there are more than 100,000 rounds from `start` on.
+
+        Examples
+        --------
+        >>> import json
+        >>> import hockeystick as hs
+        >>> shifts = hs.last_iterate.shifted_interpolation([1.0, 1.0], [1.0, 0.0])
+        >>> json.loads(shifts.certificate(2.0, delta=1e-5))["ledger"][0]["mechanism"]["weights"]
+        ['0.5', '1.0']
+        """
+        mu = math.sqrt(max(self.value, 1e-300) * TABLE) / positive_scalar("noise_std", noise_std)
+        claim = Accountant("replace").compose(Gaussian(min(2.0 / mu, 1e6))).certificate(epsilon=epsilon, delta=delta)
+        rho, gamma = self._rho[self.start :], self._gamma[self.start :]
+        if rho.size > MOST_ROUNDS:
+            raise ValueError(f"a certificate holds the shifts of at most {MOST_ROUNDS} rounds, not of {rho.size}")
+        weights = core.shift_certificate(rho, gamma, 0, self._gap)[2]
+        weights[weights < SMALLEST] = 0.0  # any are feasible that end with 1
+        table = {"rho": rho.tolist(), "gamma": gamma.tolist(), "weights": weights.tolist()}
+        return with_table(claim, noise_std=float(noise_std), initial_gap=self._gap, **table)
 
     @property
     def shifts(self) -> Array:
@@ -186,7 +230,8 @@ def shifted_interpolation(
     if count is not None:
         values = _scalar("rho", rho_array), _scalar("gamma", gamma_array)
         value, start = core.constant_shifted_interpolation(*values, count, gap, bound)
-        return ShiftedInterpolation(value, start, rho_array, gamma_array, count, bound if start else gap)
+        rho_array, gamma_array = (np.broadcast_to(x, (count,)) for x in values)
+        return ShiftedInterpolation(value, start, rho_array, gamma_array, bound if start else gap)
     if rho_array.ndim != 1 or rho_array.shape != gamma_array.shape or rho_array.size == 0:
         raise ValueError(
             "rho and gamma must be one-dimensional, of one length, at least 1 (or scalars, with rounds=), "
@@ -195,7 +240,7 @@ def shifted_interpolation(
     start = core.shift_start(rho_array, gamma_array, gap, bound) if bound < np.inf else 0
     gap = bound if start else gap
     value, shifts, weights = core.shift_certificate(rho_array, gamma_array, start, gap)
-    result = ShiftedInterpolation(value, start, rho_array.copy(), gamma_array.copy(), rho_array.size, gap)
+    result = ShiftedInterpolation(value, start, rho_array.copy(), gamma_array.copy(), gap)
     result.__dict__["_sequences"] = shifts, weights  # known already
     return result
 

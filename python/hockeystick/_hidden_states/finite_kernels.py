@@ -28,11 +28,7 @@ BLOCK = 2**18  # numbers at a time
 
 
 def contraction_coefficient(
-    kernel: ArrayLike,
-    epsilon: ArrayLike,
-    *,
-    num_threads: int | None = None,
-    on_error: OnError = "raise",
+    kernel: ArrayLike, epsilon: ArrayLike, *, num_threads: int | None = None, on_error: OnError = "raise"
 ) -> Result:
     r"""Return the contraction coefficient of a finite kernel under the hockey-stick divergence.
 

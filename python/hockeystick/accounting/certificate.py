@@ -36,6 +36,7 @@ COVERED = (*NOISE, ApproximateDP, Discrete, FixedSizeSampled, PoissonSampled, Ra
 ONLY_DOMINATE = (ApproximateDP, FixedSizeSampled)  # by the rules of the program
 LONGEST = 100  # mechanisms of a ledger
 MOST_OUTCOMES = 1000
+MOST_ROUNDS = 100_000  # of a table of shifts
 SMALLEST = 2.0**-999  # below it the exponent has more digits than the program reads
 # What the program takes, where a mechanism itself allows more.
 DOMAINS = {
@@ -46,6 +47,7 @@ DOMAINS = {
     "noise_std": interval("[1e-2, 1e4]"),
     "num_buckets": interval("[2, 1e9]"),
     "num_records": interval("[1, 1e15]"),
+    "number": interval("[0, 1e300]"),  # of a table of shifts
     "sensitivity": interval("[1, 1e6]"),
 }
 
@@ -85,6 +87,13 @@ def certified(composed: Composition, question: Question, *, lower: bool, slack: 
     return json.dumps(whole, indent=2) + "\n"
 
 
+def with_table(certificate: str, **table: Any) -> str:
+    """Return the certificate of Gaussian noise for a table of shifts that has no larger parameter."""
+    fields = {key: _written("number", value) for key, value in table.items()}
+    ledger = [{"count": "1", "mechanism": {"name": "ShiftedInterpolation", **fields}}]
+    return json.dumps(json.loads(certificate) | {"ledger": ledger}, indent=2) + "\n"
+
+
 def certificate_path(path: object) -> Path:
     """Return the path of a certificate."""
     if not isinstance(path, (str, os.PathLike)):
@@ -105,27 +114,20 @@ def _entry(mechanism: Mechanism, count: int, adjacency: Adjacency) -> dict[str, 
 
 def _uncovered(mechanism: Mechanism, adjacency: Adjacency) -> str:
     """Return why no rule of the program covers a mechanism; nothing if one does."""
+    replaced = adjacency == "replace"
     if type(mechanism) not in COVERED:
         return f"the checker has no rule for {type(mechanism).__name__}"
-    if isinstance(mechanism, (PoissonSampled, FixedSizeSampled)):
-        return _uncovered_sample(mechanism, adjacency)
+    if isinstance(mechanism, FixedSizeSampled):
+        if type(mechanism.mechanism) is not Gaussian or mechanism.replacement or replaced:
+            return "the checker's rule is for Gaussian noise without replacement, a record added or removed"
+    elif isinstance(mechanism, PoissonSampled):
+        noise, sampled = type(mechanism.mechanism), 0.0 < mechanism.sampling_rate < 1.0
+        if noise not in NOISE or (sampled and (noise is Laplace or (replaced and noise is not Gaussian))):
+            return f"the checker has no rule for samples of {noise.__name__}"
     if isinstance(mechanism, Discrete):
         for name, law in (("p", mechanism.p), ("q", mechanism.q)):
             if len(law) > MOST_OUTCOMES or sum(map(Fraction, law)) != 1:
                 return f"{name} must be at most {MOST_OUTCOMES} doubles that sum to exactly 1, as 0.75 and 0.25 do, and 0.9 and 0.1 do not"
-    return ""
-
-
-def _uncovered_sample(mechanism: PoissonSampled | FixedSizeSampled, adjacency: Adjacency) -> str:
-    noise, replaced = type(mechanism.mechanism), adjacency == "replace"
-    if isinstance(mechanism, FixedSizeSampled):
-        if noise is Gaussian and not mechanism.replacement and not replaced:
-            return ""
-        return "the checker's rule is for Gaussian noise without replacement, a record added or removed"
-    if noise not in NOISE or (noise is Laplace and 0.0 < mechanism.sampling_rate < 1.0):
-        return f"the checker has no rule for samples of {noise.__name__}"
-    if replaced and noise is not Gaussian and 0.0 < mechanism.sampling_rate < 1.0:
-        return f"where a record is replaced the checker has no rule for samples of {noise.__name__}"
     return ""
 
 
@@ -134,7 +136,7 @@ def _written(name: str, value: Any) -> Any:
     if isinstance(value, Mechanism):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
         return {"name": type(value).__name__} | {key: _written(key, one) for key, one in fields.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return [_written(name, one) for one in value]
     if isinstance(value, bool):
         return value

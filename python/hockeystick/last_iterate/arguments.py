@@ -21,12 +21,8 @@ def checked(arguments: Mapping[str, Any], grid: Checks, **others: None) -> list[
 
 def check_convexity(grid: Checks, smoothness: Array, strong_convexity: Array) -> None:
     """Check that both can be of one loss."""
-    grid.require(
-        lambda b, r: r <= b,
-        "strong_convexity must be at most smoothness",
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
-    )
+    rule = "strong_convexity must be at most smoothness"
+    grid.require(lambda b, r: r <= b, rule, smoothness=smoothness, strong_convexity=strong_convexity)
 
 
 def noise_given(noise_std: ArrayLike | None, noise_scale: ArrayLike | None) -> tuple[str, ArrayLike]:
@@ -46,10 +42,6 @@ def check_index(grid: Checks, index: Array, num_records: Array) -> None:
 def check_step(grid: Checks, learning_rate: Array, smoothness: Array, strong_convexity: Array) -> None:
     """Check that a step does not expand."""
     check_convexity(grid, smoothness, strong_convexity)
-    grid.require(
-        lambda e, b, r: e * (b + r) <= 2,
-        "learning_rate must be at most 2/(smoothness + strong_convexity)",
-        learning_rate=learning_rate,
-        smoothness=smoothness,
-        strong_convexity=strong_convexity,
-    )
+    rule = "learning_rate must be at most 2/(smoothness + strong_convexity)"
+    step = {"learning_rate": learning_rate, "smoothness": smoothness, "strong_convexity": strong_convexity}
+    grid.require(lambda e, b, r: e * (b + r) <= 2, rule, **step)

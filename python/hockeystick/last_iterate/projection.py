@@ -125,11 +125,7 @@ def projected_contraction(
     grid = Checks(num_threads, on_error)
     epsilon, low, high, diameter = arrays(locals(), grid, noise_std=None, noise_scale=None).values()
     scale = grid.positive(name, noise)
-    grid.require(
-        lambda a, b: (a <= b) & np.isfinite(a) & np.isfinite(b),
-        "image_low must be at most image_high, both finite",
-        image_low=low,
-        image_high=high,
-    )
+    rule = "image_low must be at most image_high, both finite"
+    grid.require(lambda a, b: (a <= b) & np.isfinite(a) & np.isfinite(b), rule, image_low=low, image_high=high)
     cells = broadcast(epsilon, low, high, diameter, scale)
     return grid.finish(core.projected_contraction(cells, name == "noise_scale", grid.threads))
