@@ -224,7 +224,7 @@ class TruncatedLaplace(ProfiledMechanism):
     def _tested(self, moved: float) -> PrivacyProfile:
         """Return what tests by thresholds tell, the same in both orders: a polygon of points of the trade-off function, or just above."""
         only = self._above(self.reach - moved)  # the mass of what only one data set can give
-        best = np.linspace(0.5 * moved, min(moved, self.reach), 2 * CELLS + 1).tolist()
+        best = np.linspace(0.5 * moved, min(moved, self.reach), CELLS + 1).tolist()
         slack = HANDFUL * (self.reach + moved)  # so that rounding makes no test look better
         rates = [min(self._above(threshold - slack) * MASS_UP, 1.0) for threshold in best]
         found = [self._above(threshold - moved + slack) * MASS_DOWN for threshold in best]
