@@ -7,6 +7,7 @@
 #include <hockeystick/release/poisson_sampled.hpp>
 #include <hockeystick/release/privacy_profile.hpp>
 #include <hockeystick/release/shuffled.hpp>
+#include <hockeystick/release/trade_off.hpp>
 #include <hockeystick/release/truncated_poisson_sampled.hpp>
 
 #include "bind.hpp"
@@ -137,6 +138,28 @@ Counted privacy_profile(Vector epsilons, Vector remove, Vector add, bool upper) 
         release::privacy_profile({std::move(epsilons), std::move(remove), std::move(add)}, steps::end_of(upper)));
 }
 
+std::tuple<Vector, Vector, Vector> lists(release::Profile profile) {
+    return {std::move(profile.epsilons), std::move(profile.remove), std::move(profile.add)};
+}
+
+auto trade_off_profile(const Vector& rates, const Vector& missed, bool symmetric, bool upper) {
+    const std::vector<release::Corner> with = release::corners_of(rates, missed);
+    return lists(release::trade_off_profile(with, release::mirrored(with), symmetric, steps::end_of(upper)));
+}
+
+auto tested_profile(const Vector& rates, const Vector& found) {
+    const std::vector<release::Corner> tests = release::tests_of(rates, found);
+    return lists(release::trade_off_profile(tests, tests, true, mechanism::End::lower));
+}
+
+auto trade_off_hull(const Vector& rates, const Vector& missed) {
+    return release::corners_below(release::corners_of(rates, missed));
+}
+
+auto trade_off_tangents(const Vector& rates, const Vector& lows, const Vector& highs) {
+    return release::corners_below(release::below_tangents(rates, lows, highs));
+}
+
 // The quotient of two sums of doubles, and its error, for tests against fractions.
 std::tuple<double, double, double> enclosed_quotient(const Vector& x, const Vector& y) {
     const auto sum = [](const Vector& terms) {
@@ -256,6 +279,11 @@ void bind_release(door::Module& m) {
           py::arg("upper"));
     m.def("merge_discrete", merge_discrete, py::arg("steps"), py::arg("forward"), py::arg("upper"));
     m.def("privacy_profile", privacy_profile, py::arg("epsilons"), py::arg("remove"), py::arg("add"), py::arg("upper"));
+    m.def("trade_off_profile", trade_off_profile, py::arg("rates"), py::arg("missed"), py::arg("symmetric"),
+          py::arg("upper"));
+    m.def("tested_profile", tested_profile, py::arg("rates"), py::arg("found"));
+    m.def("trade_off_hull", trade_off_hull, py::arg("rates"), py::arg("missed"));
+    m.def("trade_off_tangents", trade_off_tangents, py::arg("rates"), py::arg("lows"), py::arg("highs"));
     m.def("enclosed_quotient", enclosed_quotient, py::arg("x"), py::arg("y"));
     m.def("normalised", release::normalised, py::arg("law"));
     m.def("binomial_upper_tail", hs::numeric::binomial_upper_tail, py::arg("trials"), py::arg("rate"),

@@ -33,7 +33,6 @@ from hockeystick.mechanisms import (
     ZeroConcentratedDP,
 )
 from hockeystick.mechanisms.base import Adjacency, Mechanism
-from hockeystick.mechanisms.trade_off_function import rounded
 
 LARGEST = 1024.0  # of the epsilons of one record that are tried: powers of two
 SLACK = 1e-9  # on a logarithm, for what rounding takes
@@ -41,12 +40,14 @@ SLACK = 1e-9  # on a logarithm, for what rounding takes
 
 def _less(value: float, size: int) -> float:
     """Return value/size, rounded down."""
-    return rounded(Fraction(value) / size, up=False)
+    nearest = value / size
+    return nearest if Fraction(nearest) * size <= value else math.nextafter(nearest, -math.inf)
 
 
 def _more(value: float, size: int) -> float:
     """Return value * size, rounded up."""
-    return rounded(Fraction(value) * size, up=True)
+    nearest = value * size
+    return nearest if Fraction(nearest) >= Fraction(value) * size else math.nextafter(nearest, math.inf)
 
 
 def of_group(step: Mechanism, size: int, adjacency: Adjacency) -> Mechanism | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM_DOWN, SHORT_SUM_UP
 from hockeystick.mechanisms.base import EPSILON, SENSITIVITY, Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
-from hockeystick.mechanisms.trade_off_function import lower_hull, profile
 
 LEAST_NOISE = 2.0**-1022
 
@@ -224,15 +222,10 @@ class TruncatedLaplace(ProfiledMechanism):
         return 0.5 * math.exp(-x / self.noise_multiplier) * missing
 
     def _tested(self, moved: float) -> PrivacyProfile:
-        """Return what tests by thresholds tell: a polygon between points of the trade-off function, or just above them."""
+        """Return what tests by thresholds tell, the same in both orders: a polygon of points of the trade-off function, or just above."""
         only = self._above(self.reach - moved)  # the mass of what only one data set can give
-        shared = 1 - Fraction(only * MASS_DOWN)
-        points = {(Fraction(0), y) for y in (Fraction(1), shared)} | {(x, Fraction(0)) for x in (Fraction(1), shared)}
         best = np.linspace(0.5 * moved, min(moved, self.reach), CELLS + 1).tolist()
         slack = HANDFUL * (self.reach + moved)  # so that rounding makes no test look better
-        for threshold in [*best, *(moved - t for t in best)]:  # those of delta in either order
-            x = Fraction(min(self._above(threshold - slack) * MASS_UP, 1.0))
-            found = Fraction(self._above(threshold - moved + slack) * MASS_DOWN)
-            if x < found:
-                points |= {(x, 1 - found)}
-        return profile(lower_hull(points), symmetric=True, up=False)
+        rates = [min(self._above(threshold - slack) * MASS_UP, 1.0) for threshold in best]
+        found = [self._above(threshold - moved + slack) * MASS_DOWN for threshold in best]
+        return PrivacyProfile(*core.tested_profile([0.0, 0.0, *rates, 1.0], [0.0, only * MASS_DOWN, *found, 1.0]))

@@ -7,114 +7,24 @@ above a convex polygon. With gamma = e^epsilon,
 
 because a linear function has its maximum over what lies above a convex polygon at a corner (Dong, Roth and Su 2022, Proposition 6). It
 bends where gamma is the steepness of a side, so that the points there determine it. The other order of both data sets has the
-mirrored polygon, of corners (y, x).
-
-Errors: steepnesses and deltas are exact fractions, then rounded outwards. An epsilon is rounded up for an upper bound, as delta falls,
-and down for a lower one: then both points that a chord connects lie on one side of the line that it stands for.
-
-A polygon below a trade-off function that is known at some points has steps if nothing else is known, tangents if it is convex.
+mirrored polygon, of corners (y, x). The core computes it, and the tangents of a function (release/trade_off.hpp).
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+import hockeystick._core as core
 from hockeystick._checks import STRICT, Array, at_most, boolean_scalar, count_scalar, interval, scalar, vector
 from hockeystick._checks.shown import shown
-from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import Adjacency
-from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile, ProfiledMechanism
+from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex, require_falling
-
-Corner = tuple[Fraction, Fraction]
-STEEPEST = Fraction(math.exp(LARGEST_EPSILON))  # beyond it delta counts as that of infinite epsilon
-
-
-def rounded(value: Fraction, *, up: bool) -> float:
-    """Return the next double that is not below, or not above, a fraction."""
-    nearest = float(value)
-    off = Fraction(nearest) - value
-    if (off < 0) if up else (off > 0):
-        return math.nextafter(nearest, math.inf if up else -math.inf)
-    return nearest
-
-
-def lower_hull(points: Iterable[Corner]) -> list[Corner]:
-    """Return the corners of the largest convex function on or below the points."""
-    kept: list[Corner] = []
-    for x, y in sorted(points):
-        if kept and kept[-1][0] == x:
-            continue  # sorted: the lower one was first
-        while len(kept) > 1 and _fall(kept[-2], kept[-1]) <= _fall(kept[-2], (x, y)):
-            kept.pop()
-        kept.append((x, y))
-    return kept
-
-
-def _fall(left: Corner, right: Corner) -> Fraction:
-    """Return how steeply a side falls."""
-    return (left[1] - right[1]) / (right[0] - left[0])
-
-
-class _Direction:
-    """Delta of one order of the data sets, as upper or as lower bounds."""
-
-    def __init__(self, corners: list[Corner], *, up: bool) -> None:
-        self._up = up
-        self._corners = corners
-        falls = [_fall(corners[i], corners[i + 1]) for i in range(len(corners) - 1)]
-        self._falls = falls[::-1]  # increasing
-        steep = [fall for fall in self._falls if 1 < fall <= STEEPEST]
-        self.is_steep = any(fall > STEEPEST for fall in falls)
-        self.epsilons = [self._epsilon(fall) for fall in steep]
-        self._deltas = [self._exact(fall) for fall in steep]
-
-    def _epsilon(self, fall: Fraction) -> float:
-        margin = 1.0 + HANDFUL if self._up else 1.0 - HANDFUL
-        return min(math.log1p(rounded(fall - 1, up=self._up)) * margin, LARGEST_EPSILON)
-
-    def _exact(self, gamma: Fraction) -> Fraction:
-        x, y = self._corners[len(self._falls) - bisect_right(self._falls, gamma)]
-        return max(1 - y - gamma * x, Fraction(0))
-
-    def delta(self, epsilon: float) -> float:
-        """Return a bound at any epsilon; at an epsilon of a side the one of that side."""
-        if epsilon == 0.0:
-            return rounded(self._exact(Fraction(1)), up=self._up)
-        gamma = Fraction(math.exp(epsilon)) * Fraction(1.0 - HANDFUL if self._up else 1.0 + HANDFUL)
-        bound = self._exact(gamma)
-        if self._up:  # delta falls: not above that of a side before
-            near = bisect_right(self.epsilons, epsilon) - 1
-            bound = min(bound, self._deltas[near]) if near >= 0 else bound
-        else:
-            near = bisect_left(self.epsilons, epsilon)
-            if self.epsilons[near : near + 1] == [epsilon]:
-                bound = self._deltas[near]  # and not a little more, which would be left at infinity
-        return min(rounded(bound, up=self._up), 1.0)
-
-
-def profile(corners: list[Corner], *, symmetric: bool, up: bool) -> PrivacyProfile:
-    """Return the profile of a convex polygon from x = 0 to y = 0, nowhere below its delta or nowhere above it.
-
-    If `symmetric`, the polygon bounds both orders of the data sets; else that with the record, and its mirror image the other order.
-    """
-    mirrored = lower_hull((y, x) for x, y in corners)
-    sides = [_Direction(corners, up=up), _Direction(mirrored, up=up)]
-    epsilons = sorted({0.0, *sides[0].epsilons, *sides[1].epsilons})
-    if any(side.is_steep for side in sides):
-        epsilons = sorted({*epsilons, LARGEST_EPSILON})
-    both = np.array([[side.delta(eps) for eps in epsilons] for side in sides])
-    curves = both.min(axis=0, keepdims=True) if symmetric else both
-    return PrivacyProfile(epsilons, *np.minimum.accumulate(curves, axis=1).tolist())  # rounding may make them rise
-
 
 FARTHEST = 36.7  # logit of the largest rate below 1
 ROUNDING = 1e-15  # of values near 1: by how much a function may look wrong without being it
@@ -127,30 +37,6 @@ def _rates(count: int) -> list[float]:
     inner = np.where(logits < 0.0, 1.0 / (1.0 + np.exp(-logits)), 1.0 - near_one)
     rates: list[float] = np.unique(np.concatenate([[0.0], inner, [1.0]])).tolist()
     return rates
-
-
-def _corners(rates: list[float], lows: list[float], highs: list[float]) -> list[Corner]:
-    """Return points of which the lower hull is below every convex function that lies between `lows` and `highs` at the rates."""
-    x, low, high = ([Fraction(value) for value in values] for values in (rates, lows, highs))
-    found = list(zip(x, low, strict=True))
-    last = len(x) - 1
-    for i in range(last):
-        # Lines through a point and its neighbour away from the cell; none is steeper than to fall, or less than to be level.
-        before = (low[i] - high[i - 1]) / (x[i] - x[i - 1]) if i else None
-        after = min((high[i + 2] - low[i + 1]) / (x[i + 2] - x[i + 1]), Fraction(0)) if i + 2 <= last else Fraction(0)
-        if before is None:  # how f falls from 0 is not known: at once
-            found[0] = x[0], min(low[0], _rounded_down(low[1] - after * x[1]))
-        elif before < after:
-            cross = (low[i + 1] - after * x[i + 1] - low[i] + before * x[i]) / (before - after)
-            if x[i] < cross < x[i + 1]:
-                # To the left of where both lines meet, the corner on the lower one has its chords below both.
-                corner = Fraction(rounded(cross, up=False))
-                found.append((corner, _rounded_down(low[i + 1] + after * (corner - x[i + 1]))))
-    return found
-
-
-def _rounded_down(value: Fraction) -> Fraction:
-    return Fraction(rounded(max(value, Fraction(0)), up=False))
 
 
 TOLERANCE = 1e-12  # what rounding may make of a convex function below the diagonal
@@ -178,7 +64,7 @@ class TradeOff(ProfiledMechanism):
     Notes
     -----
     Dong, Roth and Su 2022. The guarantee is that no test of adjacent data sets lies below the polygon. Its delta at all epsilons follows by
-    linear programming over the corners (mechanisms/trade_off_function.py), exactly; the doubles given count as exact. A test between two
+    linear programming over the corners (mechanisms/trade_off_function.py); the doubles given count as exact. A test between two
     corners of your own function is below the chord: corners that lie *on* a curved f make a polygon above it, which claims too much.
     `from_function` takes tangents and `from_points` steps, which are below. If symmetric, f and its inverse both hold, so does their maximum: where f(0) < 1, the inverse
     says that no loss is infinite in either order.
@@ -247,10 +133,8 @@ class TradeOff(ProfiledMechanism):
         0.0535 0.0525
         """
         rates, missed = _checked(false_positive_rates, false_negative_rates, from_zero=False)
-        known = [(x, y) for x, y in zip(rates.tolist(), missed.tolist(), strict=True) if 0.0 < x < 1.0]
-        lefts, heights = [0.0, *(x for x, _ in known)], [*(y for _, y in known), 0.0]
-        steps = [(Fraction(x), Fraction(y)) for x, y in zip(lefts, heights, strict=True)]
-        return cls(*_doubles(lower_hull(steps)), symmetric)
+        inside = (rates > 0.0) & (rates < 1.0)
+        return cls(*core.trade_off_hull([0.0, *rates[inside]], [*missed[inside], 0.0]), symmetric)
 
     @classmethod
     def from_function(
@@ -311,10 +195,10 @@ class TradeOff(ProfiledMechanism):
                 raise ValueError(f"function({rate:g}) must lie in [0, 1 - {rate:g}], not be {shown(float(value))}")
         require_falling("function", "rate", rates, values, allowed[1:])
         require_convex("function", "rate", rates, values, allowed[1:-1] + 2.0 * accuracy * values[:-2])
-        lows = np.clip(values * (1.0 - accuracy), 0.0, 1.0 - np.array(rates)).tolist()
-        highs = np.minimum(values * (1.0 + accuracy), 1.0).tolist()
+        lows = np.clip(values * (1.0 - accuracy), 0.0, 1.0 - np.array(rates))
+        highs = np.minimum(values * (1.0 + accuracy), 1.0)
         lows[-1] = highs[-1] = 0.0
-        return cls(*_doubles(lower_hull(_corners(rates, lows, highs))), symmetric)
+        return cls(*core.trade_off_tangents(rates, lows, highs), symmetric)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""
@@ -323,14 +207,8 @@ class TradeOff(ProfiledMechanism):
 
     def _profile(self, adjacency: Adjacency, *, upper: bool) -> PrivacyProfile:
         del adjacency  # the function is taken to be for the one in use
-        pairs = zip(self.false_positive_rates, self.false_negative_rates, strict=True)
-        points = [(Fraction(x), min(Fraction(y), 1 - Fraction(x))) for x, y in pairs]
-        return profile(lower_hull(points), symmetric=self.symmetric, up=upper)
-
-
-def _doubles(corners: list[Corner]) -> tuple[list[float], list[float]]:
-    """Return the coordinates of corners that are doubles."""
-    return [float(x) for x, _ in corners], [float(y) for _, y in corners]
+        rates, missed = self.false_positive_rates, self.false_negative_rates
+        return PrivacyProfile(*core.trade_off_profile(rates, missed, self.symmetric, upper))
 
 
 def _checked(

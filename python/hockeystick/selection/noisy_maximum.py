@@ -244,19 +244,31 @@ class _BySets:
     def __init__(self, others: int, distance: float) -> None:
         finest = max(min(WIDTH, distance / CELLS), LEAST_WIDTH, distance / MOST_CELLS)
         width = distance / math.ceil(distance / finest)
-        self._cells = round(distance / width)
+        cells = round(distance / width)
         # log Phi of the median of the maximum is -log(2)/others
         target = -math.log(2.0) / others
         median = halve(lambda x: log_q(-x) <= target, -1.0, 40.0, tolerance=1e-14, smallest=1.0)[0]
         far = math.ceil((FAR + distance) / width) + 1
         x = np.arange(-far, far + 1) * width
         tail = -np.expm1(others * np.asarray(log_q(-(np.abs(x) + median))))
-        self._law = np.where(x <= 0.0, tail, 1.0 - tail)
+        law = np.where(x <= 0.0, tail, 1.0 - tail)
+        # F(x + d) at the right end of each cell, and F(x) at its left end
+        self._after = law[cells + 1 :] * (1.0 + GAUSSIAN_TAIL)
+        self._before = law[: -cells - 1] * (1.0 - GAUSSIAN_TAIL)
 
     def bound(self, eps: Array) -> Array:
-        """Return the largest F(x + d) - e^eps F(x), the first at the right end of each cell and the second at its left end."""
-        after = self._law[self._cells + 1 :] * (1.0 + GAUSSIAN_TAIL)
-        before = self._law[: -self._cells - 1] * (1.0 - GAUSSIAN_TAIL)
-        outside = self._law[self._cells + 2] * (1.0 + GAUSSIAN_TAIL)  # below all cells, and 1 - F above them
-        found = [float((after - math.exp(e) * before).max()) for e in eps.tolist()]
-        return np.clip(found, outside, 1.0)
+        """Return the largest F(x + d) - e^eps F(x) at each of some increasing epsilons."""
+        found = np.empty(eps.size)
+
+        def fill(first: int, last: int, low: int, high: int) -> None:
+            """Find those of some epsilons, whose best cells are among some: the larger epsilon is, the smaller is the best F."""
+            if first < last:
+                middle = (first + last) // 2
+                values = self._after[low:high] - math.exp(eps[middle]) * self._before[low:high]
+                best = low + int(values.argmax())
+                found[middle] = values[best - low]
+                fill(first, middle, best, high)
+                fill(middle + 1, last, low, best + 1)
+
+        fill(0, eps.size, 0, self._after.size)
+        return np.clip(found, self._after[1], 1.0)  # at least what is below all cells, and 1 - F above them

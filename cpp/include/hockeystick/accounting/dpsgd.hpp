@@ -140,25 +140,38 @@ inline double dpsgd_noise_multiplier(Engine& engine, double rate, double steps, 
     return x < 709.0 ? retreat(fits, std::exp(x), infinity, false) : infinity;
 }
 
+// A rate that is feasible at every eps: the total variation of that many steps is at most delta; 1e-10
+// pays for rounding.
+inline double always_feasible_rate(double sigma, double steps, double delta) {
+    const double each = -std::expm1(std::log1p(-delta) / steps);
+    return min(each / theta(0.0, 1.0 / sigma), 1.0) * (1.0 - 1e-10);
+}
+
+inline constexpr double max_steps = 0x1p53 - 1.0;
+
 // The largest number of steps. 0 if not even one step meets the budget, infinity if every number
 // does, and otherwise at most 2^53 - 1.
 inline double dpsgd_steps(Engine& engine, double sigma, double rate, double eps, double delta) {
     if (!(sigma > 0.0 && probability(rate) && eps >= 0.0 && probability(delta))) return nan;
     if (rate == 0.0 || sigma == infinity || eps == infinity || delta == 1.0) return infinity;
     if (delta == 0.0) return 0.0;
+    if (rate <= always_feasible_rate(sigma, max_steps, delta) &&
+        dpsgd_epsilon(engine, sigma, rate, max_steps, delta) <= eps)
+        return max_steps;
     const auto delta_at = [&](double steps) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
     const auto model = [&](double d) {
         const double mu = theta_inverse(eps, d);
         return max(mu * mu / (rate * rate * (rate == 1.0 ? 1.0 / (sigma * sigma) : limit_variance(sigma))), 2.0);
     };
-    const double x = last_feasible([&](double steps) { return std::log(delta_at(steps)); }, model, delta,
-                                   {0.0, -infinity}, {0x1p53, infinity}, [](double) { return 1.0; }, true, 0.0);
+    const double x =
+        last_feasible([&](double steps) { return std::log(delta_at(steps)); }, model, delta, {0.0, -infinity},
+                      {max_steps + 1.0, infinity}, [](double) { return 1.0; }, true, 0.0);
     const auto fits = [&](double steps) {
         return dpsgd_epsilon(engine, sigma, rate, steps, delta) <= eps && delta_at(steps) <= delta;
     };
     double most = retreat(fits, x, 0.0, true);
     // The search's target is rounded down.
-    for (int k = 0; k < 3 && most + 1.0 < 0x1p53 && fits(most + 1.0); ++k) most += 1.0;
+    for (int k = 0; k < 3 && most < max_steps && fits(most + 1.0); ++k) most += 1.0;
     return most;
 }
 
@@ -167,10 +180,7 @@ inline double dpsgd_sampling_rate(Engine& engine, double sigma, double steps, do
     if (!(sigma > 0.0 && count_or_none(steps) && eps >= 0.0 && probability(delta))) return nan;
     if (dpsgd_epsilon(engine, sigma, 1.0, steps, delta) <= eps) return 1.0;
     if (delta == 0.0) return 0.0;
-    // Feasible at every eps: the total variation of that many steps is at most delta; 1e-10 pays
-    // for rounding.
-    const double each = -std::expm1(std::log1p(-delta) / steps);
-    const double always = min(each / theta(0.0, 1.0 / sigma), 1.0) * (1.0 - 1e-10);
+    const double always = always_feasible_rate(sigma, steps, delta);
     const auto epsilon = [&](double rate) { return dpsgd_epsilon(engine, sigma, rate, steps, delta); };
     if (eps == 0.0 && always < 1.0 && epsilon(always) <= 0.0 && epsilon(always * (1.0 + 1e-6)) > 0.0) return always;
     const auto delta_at = [&](double rate) { return searched_delta(engine, sigma, rate, steps, eps, delta); };
