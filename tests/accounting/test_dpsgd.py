@@ -89,6 +89,7 @@ def test_answers_at_the_ends_of_doubles():
     assert hs.dpsgd_delta(1e300, 1 - 2**-53, 2**53, 1e300) < 1e-320
     assert hs.dpsgd_noise_multiplier(1.0, 2**53, 1e-300, 1e-300) < inf
     assert hs.dpsgd_delta(1e-300, 1 - 2**-53, 2, 10.0) == 1
+    assert hs.dpsgd_steps(15.27, 1e-300, 2.09e-5, 0.0742) == 2**53 - 1  # a record is never drawn but for 1e-284
 
 
 BUDGETS = [(0.0, 1e-3), (0.5, 1e-6), (4.0, 1e-5)]  # epsilon and delta

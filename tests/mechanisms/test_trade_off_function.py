@@ -83,8 +83,7 @@ def test_two_steps(eps):
     """Two steps have at least the delta of the product of a pair with itself, by enumeration."""
     p, q = laws([(7, 1), (3, 3), (1, 5), (0, 1)])
     step = by_tests(p, q, symmetric=False)
-    both = ([a * b for a, b in itertools.product(law, law)] for law in (p, q))
-    p2, q2 = both
+    p2, q2 = ([a * b for a, b in itertools.product(law, law)] for law in (p, q))
     encloses(bracket(step, eps, 2), max(hockey_stick(p2, q2, eps), hockey_stick(q2, p2, eps)), wide=1e-3)
 
 

@@ -198,7 +198,7 @@ class TradeOff(ProfiledMechanism):
         lows = np.clip(values * (1.0 - accuracy), 0.0, 1.0 - np.array(rates))
         highs = np.minimum(values * (1.0 + accuracy), 1.0)
         lows[-1] = highs[-1] = 0.0
-        return cls(*core.trade_off_tangents(rates, lows, highs), symmetric)
+        return cls(*core.trade_off_tangents(rates, lows.tolist(), highs.tolist()), symmetric)
 
     def assumptions(self) -> list[str]:
         """Return what must be true of the step, in words."""

@@ -45,8 +45,8 @@ struct Polygon {
     std::vector<Enclosed> falls;
     double slack = 0.0;
 
-    // Whether the last corner is below the chord of its neighbours, the side to `next` falling by `fall`.
-    // By how much a point may be below that cannot be told from the chord joins the slack; if `keep`, it counts as below.
+    // Whether the last corner is below the chord of its neighbours; `fall` is that of the side to
+    // `next`. Where this cannot be told, it is if `keep`, and else joins the slack.
     bool bends_before(const Corner& next, const Enclosed& fall, bool keep) {
         if (falls.back().hi == infinity) return true;
         const Enclosed bend = falls.back() - fall;
