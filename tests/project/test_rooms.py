@@ -59,7 +59,7 @@ PACKAGE_LAYERS = {
     "plot": "_checks _numeric accounting simulate utility sweep",
     "report": "_checks _numeric sweep plot",
     "figures": "_checks distortion isrl last_iterate federated published simulate utility plot",
-    "cli": "_config _checks _numeric _statements kernels mechanisms accounting training last_iterate federated published simulate utility sweep plot report figures",
+    "cli": "_config _checks _numeric _statements kernels mechanisms accounting correlated_noise training last_iterate federated published simulate utility sweep plot report figures",
 }
 
 # What stands outside of the rooms: what embedders include; what `import hockeystick` runs, and what C callers name.

@@ -50,15 +50,20 @@ def as_arrays(law: dict, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return patterns, np.array([float(chance) for chance in law.values()])
 
 
-def mixture_deltas(means: np.ndarray, weights: np.ndarray, epsilons, points: int) -> np.ndarray:
-    """Return the larger delta of a mixture of normal laws of deviation 1 and that around 0, by the trapezoidal rule over a few rows."""
-    axes = [np.linspace(min(row.min(), 0.0) - 8.0, max(row.max(), 0.0) + 8.0, points) for row in means.T]
-    normal = [np.exp(-0.5 * x * x) * (x[1] - x[0]) / math.sqrt(2 * math.pi) for x in axes]
-    without = functools.reduce(np.multiply.outer, normal)
-    ratio = sum(
-        weight
-        * functools.reduce(np.multiply.outer, [np.exp(m * x - 0.5 * m * m) for m, x in zip(mean, axes, strict=True)])
-        for mean, weight in zip(means, weights, strict=True)
-    )
-    pairs = [(np.maximum(ratio - e, 0.0), np.maximum(1.0 - e * ratio, 0.0)) for e in np.exp(epsilons)]
-    return np.array([max(float((without * excess).sum()) for excess in pair) for pair in pairs])
+NOTHING = np.zeros((1, 1)), np.ones(1)
+
+
+def mixture_deltas(means: np.ndarray, weights: np.ndarray, epsilons, points: int, other=NOTHING) -> np.ndarray:
+    """Return the larger delta of two mixtures of normal laws of deviation 1, by the trapezoidal rule over a few rows; the other is one law around 0 if not given."""
+    laws = (means, weights), (other[0] * np.ones_like(means[:1]), other[1])
+    ends = np.vstack([law[0] for law in laws])
+    axes = [np.linspace(min(row.min(), 0.0) - 8.0, max(row.max(), 0.0) + 8.0, points) for row in ends.T]
+    cell = math.prod((x[1] - x[0]) / math.sqrt(2 * math.pi) for x in axes)
+
+    def density(mean: np.ndarray) -> np.ndarray:
+        bells = [np.exp(-0.5 * (x - m) ** 2) for m, x in zip(mean, axes, strict=True)]
+        return functools.reduce(np.multiply.outer, bells)
+
+    p, q = (sum(weight * density(mean) for mean, weight in zip(*law, strict=True)) for law in laws)
+    pairs = [(np.maximum(p - e * q, 0.0), np.maximum(q - e * p, 0.0)) for e in np.exp(epsilons)]
+    return np.array([cell * max(float(excess.sum()) for excess in pair) for pair in pairs])

@@ -11,7 +11,7 @@ import pytest
 
 import hockeystick as hs
 import refused_calls
-from hockeystick import federated, isrl
+from hockeystick import correlated_noise, federated, isrl
 from hockeystick.cli import COMMANDS, parser
 
 RECORDS = "--num-records 60000 --batch-size 256"
@@ -240,6 +240,43 @@ def test_sampled_clients(ask, run):
     assert (most["target"], most["rounds"]) == ("rounds", hs.dpsgd_steps(1.0, 0.01, 2.0, 1e-6))
 
 
+CORRELATED = r"""
+tree --participation cyclic --separation 8 -> tree_sensitivity(40, participation="cyclic", separation=8).mechanism(noise)
+buffers --decays .5 .9 --scales .1 .2 --participation min-separation --separation 8 --max-participations 3
+    -> matrix_sensitivity(BUFFERS, steps=40, participation="min_separation", separation=8, max_participations=3).mechanism(noise)
+band --coefficients 1 .5 --participation poisson --sampling-rate .1 --failure 1e-7
+    -> conditional_composition([1.0, 0.5], steps=40, sampling_rate=0.1, noise_multiplier=noise, failure=1e-7)
+square-root --bands 4 --participation cyclic-poisson --separation 8 --sampling-rate .1
+    -> cyclic_poisson(ROOT, steps=40, separation=8, sampling_rate=0.1, noise_multiplier=noise)
+square-root --bands 4 --participation min-separated-poisson --separation 4 --sampling-rate .1
+    -> min_separated_poisson(ROOT, steps=40, separation=4, sampling_rate=0.1, noise_multiplier=noise)
+square-root --bands 4 --participation balls-in-bins --separation 8
+    -> balls_in_bins(ROOT, steps=40, bins=8, noise_multiplier=noise)
+"""
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("strategy", "known"), refused_calls.rows(CORRELATED))
+def test_correlated_noise(strategy, known, ask, run):
+    """Numbers and statement are those of the library, and the least noise is one that meets the budget."""
+
+    def made(noise):
+        buffers = correlated_noise.buffered_coefficients([0.5, 0.9], [0.1, 0.2], steps=40)
+        names = {"noise": noise, "BUFFERS": buffers, "ROOT": correlated_noise.square_root_coefficients(4)}
+        found = eval(known, vars(correlated_noise) | names)
+        step = found if known.startswith("cyclic") else (found,)
+        return found if hasattr(found, "epsilon") else hs.Accountant().compose(*step)
+
+    line, epsilon = f"--strategy {strategy} --steps 40", made(5.0).epsilon(1e-6)
+    assert ask(f"epsilon {line} --noise-multiplier 5 --delta 1e-6")["epsilon"] == epsilon
+    assert ask(f"delta {line} --noise-multiplier 5 --epsilon .5")["delta"] == made(5.0).delta(0.5)
+    entry = json.loads(run(f"statement {line} --noise-multiplier 5 --delta 1e-6 --format json").out)
+    assert entry["dp_flavor"]["epsilon"] == epsilon
+    noise = ask(f"calibrate {line} --epsilon {epsilon} --delta 1e-6")["noise_multiplier"]
+    assert made(noise).epsilon(1e-6) <= epsilon
+    assert noise == pytest.approx(5.0, rel=1e-3)
+
+
 NOTHING_MEETS = f"""
 --steps 3 --delta 0 -> no finite noise multiplier meets epsilon = 1 at delta = 0 with steps 3
 --target steps --noise-multiplier 3 --delta 0 -> not even one step meets epsilon = 1 at delta = 0 with noise multiplier 3
@@ -323,6 +360,13 @@ statement --num-records 9 --batch-size 3 --noise-multiplier 1 --delta .1 -> exac
 statement --noise-multiplier 1 --delta .1 --steps 3 -> the following arguments are required: --num-records
 statement --dataset-size 9 -> no option --dataset-size; did you mean --num-records?
 {CALIBRATE} --clients_per_round 9 -> no option --clients_per_round; did you mean --clients-per-round?
+{EPSILON} --strategy tree --steps 9 -> the following arguments are required: --participation
+{EPSILON} --strategy buffers --participation cyclic --steps 9 -> required: --decays, --scales, --separation
+{EPSILON} --strategy tree --participation single --steps 9 --separation 2 -> --separation: not allowed with --strategy tree
+{EPSILON} --strategy tree --participation single --steps 9 --epochs 2 -> --epochs: not allowed with --strategy
+{EPSILON} --strategy tree --participation cyclic-poisson --separation 2 --sampling-rate 0 --steps 9 -> --strategy: must be of shape (9, 9), not (16, 9)
+{EPSILON} --steps 9 --bands 2 -> argument --bands: needs --strategy
+{CALIBRATE} --target steps --strategy tree --noise-multiplier 1 -> --strategy: not allowed with --target steps
 plot profile {WORDS} --budget 0 -> argument --budget: not allowed with profile, only with epsilon
 plot epsilon {WORDS} --sampling shuffled -> only after a pass
 figures --runs 3 -> argument --runs: not allowed without names
@@ -411,7 +455,8 @@ OTHER = """
 --sampling shuffled --drop-last --clip-norm 2 --budget 1 --num-clients 50 --rounds 3 --local-steps 3 --learning-rate .3
 --noise-std 2 --format markdown --out new.png --json --trust inter-silo --num-silos 50 --dimension 9 --lipschitz 3
 --clients-per-round 7 --diameter 3 --smoothness .1 --silos-per-round 3 --strong-convexity .2 --top 1 --simulate 2 --sweep new.toml --runs 3
---function theta --target rounds --certificate new.json --slack .5
+--function theta --target rounds --certificate new.json --slack .5 --strategy tree --participation single --bands 3 --coefficients 1
+--decays .5 --scales .5 --separation 7 --max-participations 2 --failure 1e-7 --warm-start
 """
 VALUES = dict(re.findall(r"(--[\w-]+) ?([^-\s]\S*)?", OTHER))
 

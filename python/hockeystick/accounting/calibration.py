@@ -13,14 +13,13 @@ from hockeystick._checks import DELTA, LARGEST_COUNT, non_negative_scalar, proba
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
-from hockeystick.accounting.accountant import Accountant
-from hockeystick.accounting.privacy_curve import true_positive_rates
+from hockeystick.accounting.privacy_curve import Curve, true_positive_rates
 
 TOLERANCE = 1e-9
 
 
 def calibrate(
-    make_accountant: Callable[[Any], Accountant],
+    make_accountant: Callable[[Any], Any],
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -37,7 +36,7 @@ def calibrate(
     Parameters
     ----------
     make_accountant : callable
-        Takes the parameter (an int if `integer`) and returns an `Accountant`. What is spent must rise or fall with it all the
+        Takes the parameter (an int if `integer`) and returns an `Accountant`, or another guarantee that has `epsilon` and `delta`. What is spent must rise or fall with it all the
         way; which of the two is found out at the ends of the bracket.
     epsilon : float, optional
         Budget, non-negative and finite, together with `delta`.
@@ -90,8 +89,8 @@ def calibrate(
 
     def spent(x: float) -> float:
         accountant = make_accountant(round(x) if integer else x)
-        if not isinstance(accountant, Accountant):
-            raise TypeError(f"make_accountant must return an Accountant, not {shown(accountant)}")
+        if not (hasattr(accountant, "epsilon") and hasattr(accountant, "delta")):
+            raise TypeError(f"make_accountant must return an Accountant, or the like of it, not {shown(accountant)}")
         return budget.spent(accountant)
 
     at_ends = [spent(x) for x in ends]
@@ -112,18 +111,20 @@ def calibrate(
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent, its name, and what an accountant spends of it."""
+    """What may be spent, its name, and what a guarantee spends of it."""
 
     name: str
     allowed: float
-    spent: Callable[[Accountant], float]
+    spent: Callable[[Any], float]
 
 
 def _budget(**arguments: Any) -> Budget:
     """Return the one budget that was given."""
     given = {name: value for name, value in arguments.items() if value is not None}
     if given.keys() == {"advantage"}:
-        return Budget("advantage", probability_scalar("advantage", given["advantage"]), Accountant.advantage)
+        return Budget(
+            "advantage", probability_scalar("advantage", given["advantage"]), lambda found: float(found.delta(0.0))
+        )
     if given.keys() == {"epsilon", "delta"}:
         delta, epsilon = scalar("delta", given["delta"], *DELTA), non_negative_scalar("epsilon", given["epsilon"])
         return Budget(f"epsilon at delta={delta}", epsilon, lambda accountant: float(accountant.epsilon(delta)))
@@ -131,8 +132,8 @@ def _budget(**arguments: Any) -> Budget:
         fpr = probability_scalar("fpr", given["fpr"])
         tpr = scalar("tpr", given["tpr"], lambda x: fpr <= x <= 1, f"lie in [fpr, 1] = [{fpr}, 1]")
 
-        def found(accountant: Accountant) -> float:
-            return float(true_positive_rates(accountant._composition().curve(), np.array([fpr]))[0])
+        def found(accountant: Any) -> float:
+            return float(true_positive_rates(Curve(accountant.delta, accountant.epsilon), np.array([fpr]))[0])
 
         return Budget(f"true-positive rate at fpr={fpr}", tpr, found)
     words = ", ".join(f"{name}={value}" for name, value in given.items()) or "none"

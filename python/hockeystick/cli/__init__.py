@@ -24,7 +24,7 @@ from hockeystick._checks.arguments import table
 from hockeystick._checks.hints import meant, needs
 from hockeystick._core import __version__
 from hockeystick._statements import FORMATS
-from hockeystick.cli import arguments, budget, figures, papers, plan, plot, simulate, sweep
+from hockeystick.cli import arguments, budget, correlated, figures, papers, plan, plot, simulate, sweep
 from hockeystick.training.dpsgd_setup import SAMPLINGS
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -41,11 +41,14 @@ KINDS: dict[str, dict[str, Any]] = {
     "assignment": {"type": arguments.assignment, "action": "append"},
     "repeated": {"action": "append"},
     "several": {"nargs": "+"},
+    "numbers": {"nargs": "+", "type": arguments.real},
     "any number": {"nargs": "*"},
     "word": {"nargs": "?"},
     "new file": {"type": Path, "nargs": "?"},
     "target": {"choices": [name.replace("_", "-") for name in (*budget.TARGETS, *budget.FEDERATED_TARGETS)]},
     "sampling": {"choices": SAMPLINGS},
+    "strategy": {"choices": tuple(correlated.STRATEGIES)},
+    "participation": {"choices": tuple(correlated.PARTICIPATIONS)},
     "trust": {"choices": ("central", "inter-silo", "shuffle", "last-iterate")},
     "picture of a training": {"choices": ("epsilon", "profile", "trade-off")},
     "format of a picture": {"choices": ("png", "svg")},
@@ -60,9 +63,11 @@ CLIENTS = (
     "in place of records: clients are drawn by --sampling poisson or fixed, each sends an update that is clipped as a whole, and the sum gets "
     "noise of S times that norm. One client with all its records is protected against who sees all models; the server is trusted."
 )
+CORRELATED = "with T: C x + z is released, or what is computed from it, with a strategy matrix C and noise z of S clip norms; the place of a record that is taken out stays empty."
 GROUPS = {
     "training": ("the training in your words", None),
     "clients": ("federated training, whole clients", CLIENTS),
+    "correlated": ("correlated noise, matrix mechanisms", CORRELATED),
     "federated": ("federated averaging", FEDERATED),
     "tls": ("TLS of the cluster", "all three, each the path of a PEM file"),
 }
@@ -120,6 +125,7 @@ COMMANDS = {
             "epsilon --num-records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5",
             "epsilon --num-records 60000 --batch-size 256 --epochs 15 --noise-multiplier 1.1 --delta 1e-5 --sampling unknown",
             "epsilon --noise-multiplier 1 --sampling-rate 256/60000 --steps 1e4 --delta 1e-5",
+            "epsilon --strategy square-root --bands 8 --participation balls-in-bins --separation 200 --steps 2000 --noise-multiplier 8 --delta 1e-6",
         ),
     ),
     "delta": _query(
@@ -134,6 +140,7 @@ COMMANDS = {
         (
             "calibrate --num-records 60000 --batch-size 256 --epochs 15 --epsilon 1 --delta 1e-5",
             "calibrate --target steps --num-records 60000 --batch-size 256 --noise-multiplier 1.1 --epsilon 2 --delta 1e-5",
+            "calibrate --strategy tree --participation cyclic --separation 100 --steps 1000 --epsilon 2 --delta 1e-6",
             "calibrate --num-clients 100000 --clients-per-round 1000 --rounds 500 --epsilon 2 --delta 1e-6",
             "calibrate --target rounds --num-clients 1000 --local-steps 5 --clip-norm 1 --learning-rate 0.1 --noise-std 1 --epsilon 2 --delta 1e-5",
         ),

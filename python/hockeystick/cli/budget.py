@@ -15,7 +15,7 @@ from hockeystick._checks import setting_warnings
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick._numeric.search import last_whole, smallest_feasible
-from hockeystick.cli import arguments, samplings
+from hockeystick.cli import arguments, correlated, samplings
 
 if TYPE_CHECKING:
     from hockeystick.accounting.brackets import Bracket
@@ -25,11 +25,13 @@ ADJACENCY = {
     "poisson": "add_or_remove",
     "shuffled": "zero_out",
     "fixed": "replace",
+    "correlated": "zero_out",
     "unknown": "that of the sampling",
 }
 TARGETS = ("noise_multiplier", "steps", "sampling_rate")
 FEDERATED_TARGETS = ("noise_std", "rounds", "local_steps")
 WORDS = ("sampling_rate", "num_records", "batch_size", "epochs", "drop_last")
+INPUTS = (*WORDS, *samplings.OF_CLIENTS, *correlated.OPTIONS)
 FEDERATED = ("num_clients", "rounds", "local_steps", "clip_norm", "learning_rate", "noise_std")
 DIGITS, WHOLE = ".8g", ".0f"  # of what is printed
 NO_ANSWER = 4  # the exit code where nothing meets the budget
@@ -51,7 +53,7 @@ def query(chosen: argparse.Namespace) -> None:
     if chosen.json:
         more = {} if len(found) == 1 else {"by_sampling": {each: _finite(found[each].upper) for each in found}}
         answer = {asked: _finite(bracket.upper), given: value} | more | _proof(chosen, bracket, samplings.kind(chosen))
-        _write_json(chosen, answer | written, ("noise_multiplier", "steps", given, *WORDS, *samplings.OF_CLIENTS))
+        _write_json(chosen, answer | written, ("noise_multiplier", "steps", given, *INPUTS))
         return
     sys.stdout.write(
         f"{asked} = {format_upper(bracket.upper, DIGITS)} at {given} = {_shortest(value)} for {_described(chosen, name)}: "
@@ -67,12 +69,12 @@ def statement(chosen: argparse.Namespace) -> None:
     from hockeystick.training import privacy_statement  # noqa: PLC0415
 
     arguments.tell(chosen, setting_warnings.large_delta(chosen.delta, chosen.num_records or chosen.num_clients))
-    if any(getattr(chosen, name) is not None for name in samplings.OF_CLIENTS):
-        arguments.refuse(chosen, ["clip_norm"], "not allowed for clients")
+    if correlated.is_asked(chosen) or any(getattr(chosen, name) is not None for name in samplings.OF_CLIENTS):
+        arguments.refuse(chosen, ["clip_norm"], "not allowed for clients, or with --strategy")
         samplings.settle(chosen)
         with warnings.catch_warnings():  # said above, in one line
             warnings.simplefilter("ignore", setting_warnings.ImplausibleSettingWarning)
-            text = samplings.federation(chosen).accountant().statement(chosen.delta, format=chosen.format)
+            text = samplings.accountant(chosen, samplings.kind(chosen)).statement(chosen.delta, format=chosen.format)
         sys.stdout.write(text + "\n")
         return
     arguments.require(chosen, ("num_records",))
@@ -112,7 +114,7 @@ def _calibrate_dpsgd(chosen: argparse.Namespace, target: str) -> int:
         kind = "poisson" if target == "sampling_rate" else samplings.kind(chosen)
         name = _name(chosen, target)
         answer = {"target": name, name: _finite(value), "epsilon": bracket.upper, "delta": chosen.delta}
-        inputs = (name for name in ("epsilon", "delta", *TARGETS, *WORDS, *samplings.OF_CLIENTS) if name != target)
+        inputs = (name for name in ("epsilon", "delta", *TARGETS, *INPUTS) if name != target)
         _write_json(chosen, answer | _proof(chosen, bracket, kind) | written, inputs)
     else:
         _write_calibrated(chosen, target, found, bracket)
@@ -136,6 +138,7 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
         arguments.refuse(chosen, samplings.OF_CLIENTS, f"{reason} without --clients-per-round")
     others = [name for name in FEDERATED if name not in samplings.OF_CLIENTS]
     arguments.refuse(chosen, others, f"{reason}, which is of DP-SGD")
+    arguments.refuse(chosen, ["strategy"] * (target != "noise_multiplier"), reason)
     clash = {"steps": ("steps", "epochs"), "sampling_rate": ("sampling_rate", "num_records", "batch_size", "epochs")}
     arguments.refuse(chosen, clash.get(target, (target,)), "not allowed, since it is the target")
     if target == "sampling_rate":
@@ -149,6 +152,14 @@ def _settle_but(chosen: argparse.Namespace, target: str) -> None:
 def _solve(chosen: argparse.Namespace, target: str) -> float:
     import hockeystick.accounting.dpsgd as solve  # noqa: PLC0415
 
+    if correlated.is_asked(chosen):
+
+        def excess(noise: float) -> float:
+            return (
+                float(correlated.guarantee(chosen, noise).epsilon(chosen.delta)) - chosen.epsilon if noise else math.inf
+            )
+
+        return smallest_feasible(excess, most=1e9, tolerance=1e-6)
     rate = 1.0 if chosen.sampling_rate is None else chosen.sampling_rate
     budget = (chosen.epsilon, chosen.delta)
     if target == "noise_multiplier":
@@ -225,6 +236,8 @@ def _epsilon_at(chosen: argparse.Namespace, target: str, found: float) -> tuple[
 
 def _described(chosen: argparse.Namespace, kind: str) -> str:
     noise = f"with noise multiplier {_shortest(chosen.noise_multiplier)}"
+    if kind == "correlated":
+        return f"{chosen.steps} steps with noise correlated by a {chosen.strategy} strategy, {chosen.participation} participation, {noise}"
     if kind == "shuffled":
         passes = samplings.batches(chosen).passes
         return f"{passes} pass{'es' if passes > 1 else ''} over shuffled batches {noise}"
@@ -271,7 +284,7 @@ def _calibrate_federated(chosen: argparse.Namespace, target: str) -> int:
     given = [name for name in FEDERATED if name != target]
     arguments.require(chosen, given)
     arguments.refuse(chosen, [target], "not allowed, since it is the target")
-    others = ("noise_multiplier", "steps", "sampling", "certificate", "slack", *WORDS)
+    others = ("noise_multiplier", "steps", "sampling", "certificate", "slack", *WORDS, *correlated.OPTIONS)
     arguments.refuse(chosen, others, f"not allowed with --target {chosen.target}")
     if not 0 < chosen.delta < 1:
         chosen.refuse(f"argument --delta: must be in (0, 1) for {chosen.target}, not {chosen.delta}")

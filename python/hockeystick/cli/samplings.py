@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from hockeystick.cli import arguments
+from hockeystick.cli import arguments, correlated
 from hockeystick.training.dpsgd_setup import KNOWN, Batches, rate_of, steps_of
 
 if TYPE_CHECKING:
-    from hockeystick.accounting.accountant import Accountant
     from hockeystick.accounting.brackets import Bracket
     from hockeystick.training.federated_setup import FederatedParameters
 
@@ -19,6 +18,7 @@ MEANT_OF = {
     "poisson": MEANT,
     "shuffled": "one record is taken out, its place staying empty",
     "fixed": "one record is replaced",
+    "correlated": "one record is taken out, its place staying empty",
 }
 CLIENT = "one client with all its records"
 OF_CLIENTS = ("num_clients", "clients_per_round", "rounds")
@@ -26,6 +26,9 @@ OF_CLIENTS = ("num_clients", "clients_per_round", "rounds")
 
 def settle(chosen: argparse.Namespace, *, needs_steps: bool = True) -> None:
     """Refuse what contradicts itself, and set the rate and the steps that records, batches and epochs give."""
+    if correlated.is_asked(chosen):
+        correlated.settle(chosen)
+        return
     if any(getattr(chosen, name, None) is not None for name in OF_CLIENTS):
         _settle_clients(chosen, needs_steps)
         return
@@ -101,7 +104,9 @@ def _agree(chosen: argparse.Namespace) -> None:
 
 
 def kind(chosen: argparse.Namespace) -> str:
-    """Return how batches are made, "none" where everybody is in every step."""
+    """Return how batches are made, "none" where everybody is in every step, "correlated" where noise is."""
+    if correlated.is_asked(chosen):
+        return "correlated"
     return chosen.sampling or ("none" if chosen.sampling_rate is None else "poisson")
 
 
@@ -128,8 +133,8 @@ def _bracket(chosen: argparse.Namespace, asked: str, at: float, sampling: str) -
         return Bracket(0.0, 0.0, "delta is 1", "certified")
     if chosen.num_records is not None:
         return batches(chosen).epsilon(sampling, at) if asked == "epsilon" else batches(chosen).delta(sampling, at)
-    ledger = accountant(chosen, sampling)
-    return ledger.epsilon_bracket(at) if asked == "epsilon" else ledger.delta_bracket(at)
+    found: Bracket = getattr(accountant(chosen, sampling), f"{asked}_bracket")(at)
+    return found
 
 
 def certify(chosen: argparse.Namespace, **at: Any) -> dict[str, str]:
@@ -148,8 +153,10 @@ def certify(chosen: argparse.Namespace, **at: Any) -> dict[str, str]:
     return {"certificate": str(chosen.certificate)}
 
 
-def accountant(chosen: argparse.Namespace, sampling: str) -> Accountant:
+def accountant(chosen: argparse.Namespace, sampling: str) -> Any:
     """Return what the training leaks under a sampling."""
+    if sampling == "correlated":
+        return correlated.guarantee(chosen, chosen.noise_multiplier)
     from hockeystick.accounting.accountant import Accountant  # noqa: PLC0415 - imports are paid for when needed
     from hockeystick.mechanisms import Gaussian, PoissonSampled  # noqa: PLC0415
 

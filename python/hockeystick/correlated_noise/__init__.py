@@ -20,15 +20,16 @@ Assumptions of all functions here:
 from __future__ import annotations
 
 from hockeystick._checks.doors import open_room
-from hockeystick.correlated_noise.balls_in_bins import BallsInBins, balls_in_bins
-from hockeystick.correlated_noise.conditional import Conditioned, conditional_composition
+from hockeystick.correlated_noise.amplified import AmplifiedGuarantee
+from hockeystick.correlated_noise.balls_in_bins import balls_in_bins
+from hockeystick.correlated_noise.conditional import conditional_composition
 from hockeystick.correlated_noise.cyclic import check_participants, cyclic_poisson, cyclic_truncated_poisson
 from hockeystick.correlated_noise.estimates import (
     DeltaEstimate,
     estimate_balls_in_bins_delta,
     estimate_min_separation_delta,
 )
-from hockeystick.correlated_noise.min_separation import MinSeparated, min_separated_poisson
+from hockeystick.correlated_noise.min_separation import min_separated_poisson
 from hockeystick.correlated_noise.sensitivity import Sensitivity, matrix_sensitivity, tree_sensitivity
 from hockeystick.correlated_noise.strategies import (
     buffered_coefficients,
@@ -40,10 +41,8 @@ from hockeystick.correlated_noise.strategies import (
 )
 
 __all__ = [
-    "BallsInBins",
-    "Conditioned",
+    "AmplifiedGuarantee",
     "DeltaEstimate",
-    "MinSeparated",
     "Sensitivity",
     "balls_in_bins",
     "buffered_coefficients",

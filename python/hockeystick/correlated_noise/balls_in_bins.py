@@ -30,16 +30,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most, count_scalar, positive_scalar, scalar
+from hockeystick._checks import Array, at_most, count_scalar
+from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import UNIT
-from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
-from hockeystick.accounting.brackets import Bracket
-from hockeystick.accounting.privacy_curve import Curve
-from hockeystick.accounting.statement import Guaranteed, stated
-from hockeystick.correlated_noise.ratio_moments import BY_MOMENTS, RatioMoments, least_epsilon, uniform_moments
+from hockeystick.correlated_noise.amplified import AmplifiedGuarantee
+from hockeystick.correlated_noise.ratio_moments import NO_MOMENTS, uniform_moments
 from hockeystick.correlated_noise.sensitivity import limit_work, matrix_mechanism, strategy_of_steps
 from hockeystick.mechanisms import Composed, Gaussian, Mechanism, RandomAllocation
+from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.sampled import NOISE
 
 MAX_BINS = 2048
@@ -49,91 +48,15 @@ SAME = 1e-9  # taken off a shift, far more than covariances were raised for roun
 LEAST_ENTRY, LARGEST_ENTRY = 1e-150, 1e140  # of C over the noise: squares and their sums are normal numbers
 
 
-class BallsInBins(NamedTuple):
-    """A matrix mechanism with balls-in-bins batches, as ledgers each of which is a bound.
-
-    Attributes
-    ----------
-    ledgers : tuple of Accountant
-        The whole training, for a record added or removed (zeroed out): any of them alone is an upper bound.
-    moments : RatioMoments
-        Of the likelihood ratio of the whole training: a bound, too.
-    """
-
-    ledgers: tuple[Accountant, ...]
-    moments: RatioMoments
-
-    def statement(self, delta: float, *, format: Format = "text", unit: str | None = None) -> str:
-        """Return a privacy statement, that of the bound with the least epsilon.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-        format : {"text", "markdown", "latex", "json"}
-            How it is written.
-        unit : str, optional
-            What is added or removed, in your words.
-
-        Returns
-        -------
-        str
-            Its epsilon is `epsilon(delta)`.
-        """
-        delta = scalar("delta", delta, *DELTA)
-        epsilons = [float(ledger.epsilon(delta)) for ledger in self.ledgers]
-        best = self.ledgers[epsilons.index(min(epsilons))]
-        epsilon = least_epsilon(self.moments.delta, delta, min(epsilons))
-        if epsilon == min(epsilons):
-            return best.statement(delta, format=format, unit=unit)
-        bracket = Bracket(0.0, epsilon, BY_MOMENTS, "certified")
-        known = Guaranteed(bracket, best.premises, (self.moments.step(),), Curve(self.delta, self.epsilon))
-        return stated(known, delta, format, unit=unit)
-
-    def epsilon(self, delta: float) -> float:
-        """Return a certified upper bound of epsilon, the least of the ledgers and the moments.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-
-        Returns
-        -------
-        float
-            Non-negative.
-
-        Raises
-        ------
-        ValueError
-            If delta is outside its domain.
-        """
-        delta = scalar("delta", delta, *DELTA)
-        return least_epsilon(self.moments.delta, delta, min(float(ledger.epsilon(delta)) for ledger in self.ledgers))
-
-    def delta(self, epsilon: float) -> float:
-        """Return a certified upper bound of delta, the least of the ledgers and the moments.
-
-        Parameters
-        ----------
-        epsilon : float
-            Non-negative; infinity is legal.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Raises
-        ------
-        ValueError
-            If epsilon is outside its domain.
-        """
-        epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
-        return min(self.moments.delta(epsilon), *(float(ledger.delta(epsilon)) for ledger in self.ledgers))
-
-
-def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, noise_multiplier: float) -> BallsInBins:
+def balls_in_bins(
+    strategy: ArrayLike,
+    *,
+    steps: int | None = None,
+    bins: int,
+    noise_multiplier: float,
+    adjacency: Adjacency = "add_or_remove",
+    truncated: bool = False,
+) -> AmplifiedGuarantee:
     """Return the guarantee of a matrix mechanism whose records each draw one of b bins for all epochs.
 
     Parameters
@@ -147,10 +70,14 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
         itself, and kept secret; so the sizes of batches are random.
     noise_multiplier : float
         Standard deviation of the entries of z over the clip norm, positive and finite.
+    adjacency : {"add_or_remove", "replace"}
+        Whether a record is added or removed (zeroed out), or replaced.
+    truncated : bool
+        Whether bins above a size are cut, in every step anew, to uniform subsets of that size. A record that is removed is then gone, and those it displaced come back.
 
     Returns
     -------
-    BallsInBins
+    AmplifiedGuarantee
         Its `epsilon` and `delta` are certified upper bounds.
 
     Raises
@@ -176,18 +103,21 @@ def balls_in_bins(strategy: ArrayLike, *, steps: int | None = None, bins: int, n
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"), hs.format_upper(hs.Accountant().compose(unsampled).epsilon(1e-6), ".3f"))
     0.453 2.345
     """
-    noise_multiplier = positive_scalar("noise_multiplier", noise_multiplier)
-    sums, error = bin_sums(strategy, steps, bins, noise_multiplier)
+    noise, truncated = scalars(locals(), steps=None, bins=None)
+    sums, error = bin_sums(strategy, steps, bins, noise / 2 if truncated else noise)
     covariances = sums.T @ sums * (1.0 + error)  # rounded up
     bins = len(covariances)
-    attained = _attained(covariances, strategy)
-    ledgers = []
-    for cut in _cuts(covariances):
-        known = matrix_mechanism(
-            _composed(cut.releases()), attained, takes_part=drawn_bins(bins), adjacency="add_or_remove"
-        )
-        ledgers.append(Accountant("add_or_remove").compose(known))
-    return BallsInBins(tuple(ledgers), uniform_moments(covariances, 2.0 * error))
+    attained = None if truncated else _attained(covariances, strategy)
+    variances = np.diag(covariances)
+    if attained is not None and variances.max() <= variances.min() * (1.0 + SAME):  # one allocation is exact
+        cuts, moments = [_Cut(0.0, float(variances.max()), float(variances.max()), 1, bins)], NO_MOMENTS
+    else:
+        cuts, moments = _cuts(covariances), uniform_moments(covariances, 2.0 * error)
+    drawn, made = drawn_bins(bins), (_composed(cut.releases()) for cut in cuts)
+    known = (matrix_mechanism(each, attained, takes_part=drawn, truncated=truncated) for each in made)
+    ledgers = tuple(Accountant(adjacency).compose(each) for each in known)
+    moments = moments._replace(replaced=ledgers[0].adjacency == "replace")
+    return AmplifiedGuarantee(ledgers, ledgers[0].premises, moments)
 
 
 def drawn_bins(bins: int) -> str:
@@ -293,7 +223,7 @@ def _expm1(x: float) -> float:
 
 
 def _attained(covariances: Array, strategy: ArrayLike) -> Mechanism | None:
-    """Return what equal updates attain if bins are orthogonal and C has no negative entry: longer sums of columns only leak more."""
+    """Return what equal updates, or opposite ones of two records, attain if bins are orthogonal and C has no negative entry: longer sums of columns only leak more."""
     shift = math.sqrt(float(np.diag(covariances).min())) * (1.0 - SAME)
     alone = np.count_nonzero(covariances) == len(covariances) and shift > 0.0 and (np.asarray(strategy) >= 0.0).all()
     noise = 1.0 / shift if alone else 0.0

@@ -7,6 +7,18 @@ convex function of such a sum does not fall where covariances rise (Kahane 1986)
 on earlier rows: replace the last row's by 1, which does not lower the mean given the rest, then the row before, and so on; the rows after it
 are by then of fixed covariances. It is attained where C has no negative entry and all updates are alike.
 
+A record replaced. Let the other record's steps b have the same law, and its updates be u'_j. With the outputs z as reference the divergence is the mean of f(X - e^eps X'), f(x) = max(x, 0),
+X the mean over b of exp(g_b - Var(g_b)/2) and X' that of exp(h_b - Var(h_b)/2). As f is convex, Kahane's proof says that this does not fall where covariances among the g rise, where those among
+the h do, or where those of a g and an h fall. The first two are at most <|C| b, |C| b'>/sigma^2, and the last at least minus that: (law of |C| b + z, law of -|C| b + z) dominates, the pair of
+opposite updates. Whether both records draw the same steps does not matter. What raises covariances of all patterns, or tells what has one law for both, raises this
+divergence as it does the others.
+
+Batches that are cut. Of a sample above a size those of the least fresh random numbers are kept. Given the numbers and all coins of others, a record that is in a step moves its sum by
+u - v: u = 0 if it is cut, and v is the update of the record that it displaces, if any. If who is cut is treated later as if kept, no other batch changes. Then u - v is an update of norm at most 2, and all of
+the above holds with half the noise: against the data set without the record, where those it displaced come back, and for u' - v in place of u - v where it is replaced.
+If the others alone fill a batch with a probability of at most f in all steps together, f more than the delta of batches that are not cut is enough: given the others, either the record
+displaces nobody, or delta is at most 1.
+
 Coins that are ignored. Let a record throw its coin in every step, but heed it only where a rule of its own earlier coins, and of others of its own, allows, so that it sits out
 the steps after one that it was in (b-min-separated participation, arXiv 2602.09338), leaves after k of them, or starts late by chance. Its pattern is nowhere above that of all
 coins, nor are the covariances of patterns, so that by Kahane the pair of all coins, one Poisson sample in each step, dominates.
@@ -40,20 +52,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import hockeystick._core as core
-from hockeystick._checks import Array, at_most, scalar
+from hockeystick._checks import Array, at_most
 from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import GAUSSIAN_TAIL, UNIT, UP
-from hockeystick._statements import Format
 from hockeystick.accounting import Accountant
 from hockeystick.correlated_noise.balls_in_bins import in_noise
 from hockeystick.correlated_noise.sensitivity import first_coefficients, matrix_mechanism, strategy_of_steps
-from hockeystick.mechanisms import Composed, Dominating, MixtureOfGaussians
+from hockeystick.mechanisms import Composed, MixtureOfGaussians
 
 CELLS = 2**14
 LEAST_SHIFT = 1e-9  # of a MixtureOfGaussians, in noise multipliers
@@ -166,94 +176,6 @@ MAX_MIXTURES = 32
 MAX_BANDS, MAX_ROWS = 512, 192  # some ten seconds
 
 
-class Conditioned(NamedTuple):
-    """Independent steps that dominate a matrix mechanism, but for a probability of failure.
-
-    Attributes
-    ----------
-    steps : tuple of (MixtureOfGaussians, int)
-        Mechanisms and counts. They count only together with `failure`: `mechanism` has both.
-    failure : float
-        Part of every delta.
-    sampling_rate : float
-        Of each record in each step.
-    """
-
-    steps: tuple[tuple[MixtureOfGaussians, int], ...]
-    failure: float
-    sampling_rate: float
-
-    @property
-    def mechanism(self) -> Dominating:
-        """The whole training, for `Accountant.compose`, failure included."""
-        drawn = f"each step with probability {self.sampling_rate!r}, independently of all else, afresh and in secret"
-        return matrix_mechanism(Composed(self.steps), takes_part=drawn, failure=self.failure, adjacency="add_or_remove")
-
-    def accountant(self) -> Accountant:
-        """Return a ledger of the whole training, failure included."""
-        return Accountant("add_or_remove").compose(self.mechanism)
-
-    def statement(self, delta: float, *, format: Format = "text", unit: str | None = None) -> str:
-        """Return a privacy statement, as `Accountant.statement` does.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-        format : {"text", "markdown", "latex", "json"}
-            How it is written.
-        unit : str, optional
-            What is added or removed, in your words.
-
-        Returns
-        -------
-        str
-            Its epsilon is `epsilon(delta)`.
-        """
-        return self.accountant().statement(delta, format=format, unit=unit)
-
-    def delta(self, epsilon: float) -> float:
-        """Return a certified upper bound of delta, `failure` included.
-
-        Parameters
-        ----------
-        epsilon : float
-            Non-negative.
-
-        Returns
-        -------
-        float
-            At most 1.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is outside its domain.
-        """
-        return float(self.accountant().delta(epsilon))
-
-    def epsilon(self, delta: float) -> float:
-        """Return a certified upper bound of epsilon.
-
-        Parameters
-        ----------
-        delta : float
-            Larger than `failure`, and below 1.
-
-        Returns
-        -------
-        float
-            Non-negative.
-
-        Raises
-        ------
-        ValueError
-            If delta is outside its domain.
-        """
-        delta = scalar("delta", delta, lambda x: self.failure < x < 1, f"lie in (failure, 1), failure {self.failure:g}")
-        return float(self.accountant().epsilon(delta))
-
-
 def conditional_composition(
     strategy: ArrayLike,
     *,
@@ -261,8 +183,8 @@ def conditional_composition(
     sampling_rate: float,
     noise_multiplier: float,
     failure: float,
-) -> Conditioned:
-    """Return a matrix mechanism, of which every step draws its own Poisson sample, as independent steps.
+) -> Accountant:
+    """Return the ledger of a matrix mechanism of which every step draws its own Poisson sample: of independent steps that dominate it.
 
     Parameters
     ----------
@@ -280,8 +202,8 @@ def conditional_composition(
 
     Returns
     -------
-    Conditioned
-        Its `epsilon` and `delta` are certified upper bounds, failure included, for a record added or removed (zeroed out).
+    Accountant
+        Of all steps, failure included, for a record added or removed (zeroed out); more may be composed.
 
     Raises
     ------
@@ -316,8 +238,12 @@ def conditional_composition(
     shifts = in_noise(np.abs(array), noise_multiplier) * UP
     with np.errstate(under="ignore"):
         if array.ndim == 2:
-            return Conditioned(_matrix_steps(shifts, rate, failure), failure, rate)
-        return Conditioned(_toeplitz_steps(shifts, steps, rate, failure), failure, rate)
+            independent = _matrix_steps(shifts, rate, failure)
+        else:
+            independent = _toeplitz_steps(shifts, steps, rate, failure)
+    drawn = f"each step with probability {rate!r}, independently of all else, afresh and in secret"
+    whole = matrix_mechanism(Composed(independent), takes_part=drawn, failure=failure, adjacency="add_or_remove")
+    return Accountant("add_or_remove").compose(whole)
 
 
 def _toeplitz_steps(

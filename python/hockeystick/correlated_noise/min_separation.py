@@ -20,161 +20,22 @@ columns as they are, and are the better bound where a record is in few batches.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-import hockeystick._core as core
-from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, at_most, broadcast, scalar, thread_count
+from hockeystick._checks import at_most, choice
 from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.rounding import DOWN, LONG_SUM, UP
-from hockeystick._statements import Format
-from hockeystick.accounting.brackets import Bracket
-from hockeystick.accounting.privacy_curve import Curve
-from hockeystick.accounting.statement import Guaranteed, stated
+from hockeystick.correlated_noise.amplified import AmplifiedGuarantee, CandidateSteps
 from hockeystick.correlated_noise.cyclic import banded
-from hockeystick.correlated_noise.ratio_moments import (
-    BY_MOMENTS,
-    RatioMoments,
-    least_epsilon,
-    min_separated_moments,
-    orders_in_time,
-)
+from hockeystick.correlated_noise.ratio_moments import NO_MOMENTS, min_separated_moments, orders_in_time
 from hockeystick.correlated_noise.sensitivity import matrix_mechanism
 from hockeystick.correlated_noise.thinning import Thinning, first_steps
 from hockeystick.mechanisms import Gaussian, PoissonSampled
-from hockeystick.mechanisms.premises import Premises
+from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency
 
 MAX_STEPS = 2**24
-NO_MOMENTS = RatioMoments((), 0.0)
-
-
-class CandidateSteps(NamedTuple):
-    """Steps of DP-SGD, of which the number is random: one for each candidate.
-
-    Attributes
-    ----------
-    noise_multiplier : float
-        Noise over the largest column of C.
-    sampling_rate : float
-        q, or 0 if the record is never in a batch.
-    counts : tuple of int
-        Increasing numbers of candidates; there are never more than the last.
-    chances : tuple of float
-        For each count, an upper bound of the probability that there are more candidates than the count before it says.
-    """
-
-    noise_multiplier: float
-    sampling_rate: float
-    counts: tuple[int, ...]
-    chances: tuple[float, ...]
-
-    def delta(self, epsilon: float) -> float:
-        """Return the mean of delta over the number of steps, rounded up."""
-        deltas = np.maximum.accumulate(core.dpsgd_delta(self._cells(self.counts, epsilon), thread_count(None)))
-        with np.errstate(under="ignore"):
-            total = float(np.dot(self.chances, np.diff(deltas, prepend=0.0)))
-        return min(1.0, total * (1.0 + LONG_SUM))
-
-    def max_epsilon(self, delta: float) -> float:
-        """Return epsilon for the largest number of steps, an upper bound."""
-        return float(core.dpsgd_epsilon(self._cells(self.counts[-1:], delta), thread_count(None))[0])
-
-    def _cells(self, counts: tuple[int, ...], asked: float) -> list[Array]:
-        """Return the arguments of the core's functions of DP-SGD."""
-        noise, rate = np.array(self.noise_multiplier), np.array(self.sampling_rate)
-        return broadcast(noise, rate, np.array(counts, dtype=np.float64), np.array(asked))
-
-
-class MinSeparated(NamedTuple):
-    """A banded matrix mechanism with b-min-separated batches, as steps each of which is a bound.
-
-    Attributes
-    ----------
-    ways : tuple of CandidateSteps
-        The whole training, for a record added or removed (zeroed out): any of them alone is an upper bound.
-    premises : Premises
-        What the numbers rest on.
-    moments : RatioMoments
-        Of the likelihood ratio of the whole training: a bound, too.
-    """
-
-    ways: tuple[CandidateSteps, ...]
-    premises: Premises
-    moments: RatioMoments
-
-    def statement(self, delta: float, *, format: Format = "text", unit: str | None = None) -> str:
-        """Return a privacy statement, as `Accountant.statement` does.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-        format : {"text", "markdown", "latex", "json"}
-            How it is written.
-        unit : str, optional
-            What is added or removed, in your words.
-
-        Returns
-        -------
-        str
-            Its epsilon is `epsilon(delta)`.
-        """
-        epsilon = self.epsilon(delta)
-        if self.moments.delta(epsilon) < min(way.delta(epsilon) for way in self.ways):
-            method, steps = BY_MOMENTS, [self.moments.step()]
-        else:
-            method = "mean over the number of candidate steps"
-            steps = [
-                f"at most {way.counts[-1]} times {PoissonSampled(Gaussian(way.noise_multiplier), way.sampling_rate)!r}, mostly fewer"
-                for way in self.ways
-            ]
-        bracket = Bracket(0.0, epsilon, method, "certified")
-        known = Guaranteed(bracket, self.premises, tuple(steps), Curve(self.delta, self.epsilon))
-        return stated(known, delta, format, unit=unit)
-
-    def delta(self, epsilon: float) -> float:
-        """Return a certified upper bound of delta.
-
-        Parameters
-        ----------
-        epsilon : float
-            Non-negative; infinity is legal.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Raises
-        ------
-        ValueError
-            If epsilon is outside its domain.
-        """
-        epsilon = scalar("epsilon", epsilon, *NON_NEGATIVE_OR_INFINITE)
-        return min(self.moments.delta(epsilon), *(way.delta(epsilon) for way in self.ways))
-
-    def epsilon(self, delta: float) -> float:
-        """Return a certified upper bound of epsilon.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-
-        Returns
-        -------
-        float
-            Non-negative; infinity if `delta` is 0 and anything is leaked.
-
-        Raises
-        ------
-        ValueError
-            If delta is outside its domain.
-        """
-        delta = scalar("delta", delta, *DELTA)
-        return least_epsilon(self.delta, delta, min(way.max_epsilon(delta) for way in self.ways))
 
 
 def min_separated_poisson(
@@ -185,7 +46,9 @@ def min_separated_poisson(
     sampling_rate: float,
     noise_multiplier: float,
     warm_start: bool = False,
-) -> MinSeparated:
+    adjacency: Adjacency = "add_or_remove",
+    truncated: bool = False,
+) -> AmplifiedGuarantee:
     """Return the guarantee of a banded matrix mechanism whose records sit out the steps after one that they were in.
 
     Parameters
@@ -204,11 +67,16 @@ def min_separated_poisson(
     warm_start : bool
         Whether each record starts by sitting out a random number of steps, so that all batches are expected to be of one size: j steps with probability p/(1 + (b-1)p) for
         each j from 1 to b - 1, and none otherwise. If not, all records may be in the first step.
+    adjacency : {"add_or_remove", "replace"}
+        Whether a record is added or removed (zeroed out), or replaced.
+    truncated : bool
+        Whether samples above a size are cut to uniform subsets of that size. A record that is removed is then gone, and those it displaced come back; who is cut must sit
+        out as if it had been kept.
 
     Returns
     -------
-    MinSeparated
-        Its `epsilon` and `delta` are certified upper bounds, for a record added or removed (zeroed out).
+    AmplifiedGuarantee
+        Its `epsilon` and `delta` are certified upper bounds.
 
     Raises
     ------
@@ -223,7 +91,7 @@ def min_separated_poisson(
     samples; we know of no earlier one that gains from the separation. Proofs: `hockeystick.correlated_noise.thinning`, `min_separation` and `ratio_moments`. It is exact
     for DP-SGD (b = 1) and at rate 1. Moments are taken where they cost a second or two: those up to order 4 or more for b up to 64 and some hundred steps, fewer or none for long trainings. In
     four settings of 2 to 16 bands that have them epsilon at delta 1e-3 is 1.14 to 1.31 times what samples say. For small deltas and large b it is further above.
-    Batches must not be truncated.
+    Replaced records and truncated samples: the proof is in `hockeystick.correlated_noise.conditional`; the latter are charged as half the noise.
 
     Examples
     --------
@@ -239,14 +107,17 @@ def min_separated_poisson(
     >>> print(hs.format_upper(found.epsilon(1e-6), ".3f"))
     1.958
     """
-    steps, rate, warm_start = scalars(locals(), separation=None, noise_multiplier=None)
+    steps, rate, warm_start, truncated = scalars(locals(), separation=None, noise_multiplier=None)
+    adjacency = choice("adjacency", adjacency, ADJACENCIES, ALSO_CALLED)
     at_most("steps", steps, "the largest supported", MAX_STEPS)
     matrix = banded(strategy, steps, separation, noise_multiplier)
+    matrix = matrix._replace(noise_multiplier=matrix.noise_multiplier / 2) if truncated else matrix
     column, bands, separation = matrix.largest_column(), matrix.bands(), matrix.separation
-    premises = matrix_mechanism(column, takes_part=drawn_apart(rate, separation, warm_start=warm_start)).premises()
+    drawn = drawn_apart(rate, separation, warm_start=warm_start)
+    premises = matrix_mechanism(column, takes_part=drawn, truncated=truncated).premises(adjacency)
     if rate == 0.0:
-        most = -(-steps // separation)
-        return MinSeparated((CandidateSteps(column.noise_multiplier, 0.0, (most,), (1.0,)),), premises, NO_MOMENTS)
+        never = CandidateSteps(PoissonSampled(column, 0.0), (-(-steps // separation),), (1.0,), adjacency)
+        return AmplifiedGuarantee((never,), premises, NO_MOMENTS)
     thinnings = [Thinning.of_batches(rate, separation, steps, warm_start=warm_start)]
     second = second_rate(rate, bands) if bands < separation else 1.0
     if second < 1.0:
@@ -256,8 +127,8 @@ def min_separated_poisson(
         first = first_steps(rate, separation) if warm_start else np.ones(1)
         moments = min_separated_moments(
             matrix.products(), orders, separation=separation, sampling_rate=rate, first_steps=first
-        )
-    return MinSeparated(tuple(_steps(thinning, column) for thinning in thinnings), premises, moments)
+        )._replace(replaced=adjacency == "replace")
+    return AmplifiedGuarantee(tuple(_steps(each, column, adjacency) for each in thinnings), premises, moments)
 
 
 def drawn_apart(rate: float, separation: int, *, warm_start: bool) -> str:
@@ -277,8 +148,8 @@ def second_rate(rate: float, bands: int) -> float:
     return second if root >= 0.0 and second * (1.0 - second * inverses) * DOWN >= rate else 1.0
 
 
-def _steps(thinning: Thinning, column: Gaussian) -> CandidateSteps:
+def _steps(thinning: Thinning, column: Gaussian, adjacency: Adjacency) -> CandidateSteps:
     """Return the steps of candidates that all release the largest column."""
     counts = tuple(int(count) for count in thinning.counts())
     chances = (thinning.reached(before + 1) for before in (0, *counts[:-1]))
-    return CandidateSteps(column.noise_multiplier, thinning.chance, counts, tuple(chances))
+    return CandidateSteps(PoissonSampled(column, thinning.chance), counts, tuple(chances), adjacency)

@@ -17,6 +17,9 @@ Let D(k) = E(k - L)_+ - E(k - M)_+. It is the integral up to k of the difference
 it is never positive; for the second never negative; for the third it is first not positive, and from some point on not negative. So if D(K) > 0, then D(k) >= 0 for all
 k >= K. As the means are equal, D(k) = E(L - k)_+ - E(M - k)_+, so that E(L - K)_+^2 - E(M - K)_+^2 is twice the integral of D from K on. If D(K) > 0, this is positive, as D is
 continuous; by the assumption it is at most 0. So D(K) <= 0, which is the claim times K.
+
+**Record replaced.** With L' the ratio of the other record, which also is a mean of laws N(m, I), and any a: (L - e^eps L')_+ <= (L - e^a)_+ + e^a (1 - e^(eps - a) L')_+. So delta is at most
+that of a record removed, at a, and e^a times that of one added, at eps - a.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from scipy.special import ndtr
 
 import hockeystick._core as core
 from hockeystick._checks import Array
-from hockeystick._numeric.rounding import MASS, SHORT_SUM, UNIT
+from hockeystick._numeric.rounding import MASS, SHORT_SUM, UNIT, UP
 from hockeystick._numeric.search import SMALLEST, smallest_feasible
 
 BY_MOMENTS = "moments of the likelihood ratio"
@@ -40,6 +43,7 @@ MAX_ORDER, MAX_TENSOR, MAX_WORK = 8, 2**24, 2e8
 MAX_FOURTH = 256  # draws of which the fourth moment is taken, by about as many products of matrices
 FARTHEST = 10.0  # a centre is near the mean of L, which is 1
 NEAREST = 63 / 64  # of K: nearer to it 1 - c/K would cancel
+SHARES = (0.3, 0.4, 0.5, 0.6, 0.7)  # of epsilon, for the first of two records
 
 
 class RatioMoments(NamedTuple):
@@ -51,15 +55,27 @@ class RatioMoments(NamedTuple):
         Those of order 0, 1, 2, ...
     rounding : float
         What each is off by, relative, at most.
+    replaced : bool
+        Whether a record is replaced by one of opposite updates.
     """
 
     moments: tuple[float, ...]
     rounding: float
+    replaced: bool = False
 
     def delta(self, epsilon: float) -> float:
-        """Return an upper bound of delta, for a record added or removed; 1 where the moments say nothing."""
+        """Return an upper bound of delta; 1 where the moments say nothing."""
         if len(self.moments) < 3 or epsilon == math.inf:
             return float(epsilon < math.inf)
+        if self.replaced:
+            parts = ((self._removed(share * epsilon), share * epsilon) for share in SHARES)
+            return min(
+                1.0,
+                *(
+                    one + math.exp(min(a, 700.0)) * self._added(math.nextafter(epsilon - a, 0.0)) * UP
+                    for one, a in parts
+                ),
+            )
         return min(1.0, max(self._removed(epsilon), self._added(epsilon)))
 
     def step(self) -> str:
@@ -100,6 +116,9 @@ class RatioMoments(NamedTuple):
                 return float(core.gdp_delta([mu, epsilon], 1)) * (1.0 + 16.0 * MASS)
             total = needed * (1.0 + MASS)
         return 1.0
+
+
+NO_MOMENTS = RatioMoments((), 0.0)
 
 
 def least_epsilon(delta_of: Callable[[float], float], delta: float, most: float) -> float:

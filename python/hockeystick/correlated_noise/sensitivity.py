@@ -387,10 +387,12 @@ def matrix_mechanism(
     failure: float = 0.0,
     adjacency: Adjacency | None = None,
     grouped: bool = False,
+    truncated: bool = False,
 ) -> Dominating:
     """Return what dominates a matrix mechanism, with what that assumes."""
     words = SENTENCES["matrix_mechanism"]
-    assumes = (words["takes_part"].format(steps=takes_part), *words["assumes"])
+    cut = (words["truncated"],) if truncated else ()
+    assumes = (words["takes_part"].format(steps=takes_part), *cut, *words["assumes"])
     special = (words["zeroed_out"],) if zeroed_out else ()
     return Dominating(mechanism, attained, assumes, special, failure=failure, adjacency=adjacency, grouped=grouped)
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import toeplitz
 
 from hockeystick import correlated_noise
 from hockeystick._checks import Array, count_scalar
 from hockeystick._numeric.rounding import UNIT
 from hockeystick.accounting.accountant import Accountant
+from hockeystick.correlated_noise.sensitivity import limit_work
 
 __all__ = ["guarantee_of"]
 
@@ -41,7 +41,7 @@ SAMPLED = {"BMinSep": STRATEGIES[:1], "CyclicPoisson": STRATEGIES[:2]}  # others
 SAME = 1e-9  # relative: more than rounding makes of coefficients and of the norms of columns that the library runs with
 
 
-def guarantee_of(process: Any) -> Accountant | correlated_noise.BallsInBins | correlated_noise.MinSeparated:
+def guarantee_of(process: Any) -> Accountant | correlated_noise.AmplifiedGuarantee:
     """Return the certified guarantee of a training that opake-dpftrl describes.
 
     Parameters
@@ -51,7 +51,7 @@ def guarantee_of(process: Any) -> Accountant | correlated_noise.BallsInBins | co
 
     Returns
     -------
-    Accountant, MinSeparated or BallsInBins
+    Accountant or AmplifiedGuarantee
         Of all steps; its `epsilon` and `delta` are certified upper bounds, for a record that is there or zeroed out; of truncated samples, for
         one that is added or removed, and those it displaced come back.
 
@@ -86,7 +86,7 @@ def guarantee_of(process: Any) -> Accountant | correlated_noise.BallsInBins | co
     _known("inner", inner, PROCESSES[:1])
     _known("strategy", inner.strategy, SAMPLED.get(name, STRATEGIES))
     steps, known = count_scalar("n_steps", process.n_steps), {"noise_multiplier": inner.noise_multiplier}
-    array, exact = _strategy(inner.strategy, process, steps)
+    array, exact = _strategy(inner.strategy, process, steps, getattr(process, "num_bins", steps))
     form = steps if array.ndim == 1 else None
     if name == "BallsInBins":
         return correlated_noise.balls_in_bins(array, steps=form, bins=process.num_bins, **known)
@@ -114,8 +114,8 @@ def _known(argument: str, value: Any, names: tuple[str, ...]) -> str:
     return name
 
 
-def _strategy(strategy: Any, process: Any, steps: int) -> tuple[Array, bool]:
-    """Return C or its coefficients, and whether it is exactly that, not the sizes of its entries rounded up."""
+def _strategy(strategy: Any, process: Any, steps: int, bins: int) -> tuple[Array, bool]:
+    """Return C or its coefficients, and whether it is exactly that, not the sizes of its entries rounded up; of a C with normalised columns their sums by bins."""
     when = {"n_steps": steps, "min_sep": process.min_sep, "max_participations": process.max_participations}
     coefficients = np.asarray(strategy.coefficients(**when), np.float64)[:steps]
     if not hasattr(strategy, "normalized"):
@@ -132,4 +132,8 @@ def _strategy(strategy: Any, process: Any, steps: int) -> tuple[Array, bool]:
         1.0 - getattr(strategy, "lambda_", 0.0)
     )  # of (1 - x^r)/(1 - x), x the square of lambda
     norms = np.sqrt(np.cumsum(np.square(coefficients)))[::-1] * (1.0 - slack)
-    return toeplitz(sizes, np.zeros(steps)) / norms, False
+    limit_work(steps * steps * bins / 10)
+    sums = np.zeros((steps, bins))
+    for step in range(steps):
+        sums[step:, step % bins] += sizes[: steps - step] / norms[step]
+    return sums, False
