@@ -336,8 +336,12 @@ def _parquet(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str,
     with needs("sweep", "reading Parquet needs pyarrow"):
         import pyarrow.parquet as pq  # noqa: PLC0415 - asked for when needed
     read = pq.read_table(path)
-    columns = {name: np.asarray(read[name].to_pylist()) for name in read.column_names}
-    features = [real(name, column) for name, column in columns.items() if name not in words]
+    columns = {name: read[name].to_numpy() for name in read.column_names}
+    features = [
+        real(name, column.tolist() if column.dtype == object else column)  # of a column of lists, each is a feature
+        for name, column in columns.items()
+        if name not in words
+    ]
     if not features:
         raise ValueError(f"the columns of {path} must be features and others, not {read.column_names}")
     return np.column_stack(features), {name: columns[name] if name in words else None for name in columns}
@@ -404,7 +408,7 @@ def _require_name(argument: str, name: str, default: str, table: Mapping[str, An
 
 def _numbered(column: Any) -> Array:
     """Return labels as numbers."""
-    if isinstance(column, np.ndarray) and column.dtype.kind != "U":
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "OU":
         return real("labels", column.astype(np.float64) if column.dtype.kind == "b" else column)
     texts = [str(text).casefold() for text in column]
     if set(texts) <= {"true", "false"}:
@@ -423,7 +427,7 @@ def _silos(column: Any) -> NDArray[np.intp]:
         if column.ndim != 1 or np.isnan(column).any():
             raise ValueError("silo must be one number for each record, not NaN or of another shape")
         return np.unique(column, return_inverse=True)[1]
-    names = [str(text).strip() for text in column]
+    names = ["" if text is None else str(text).strip() for text in column]
     missing = [record for record, name in enumerate(names) if name.casefold() in ("", "nan")]
     if missing:
         raise ValueError(f"silo[{missing[0]}] must be a number or a name, not {shown(names[missing[0]])}")
