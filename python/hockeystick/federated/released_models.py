@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -236,7 +236,6 @@ def smallest_of(released: str, found: Iterable[Guarantee]) -> Guarantee:
 
 MAX_KINDS = 32  # of rounds: each is charged as the longest of its kind
 MAX_MIXED_KINDS = 12  # the same, where each is a mixture over how many are averaged
-LEAST_RAISED = 1e-6  # share of the variance that a kind may add
 LARGEST_SHIFT = 7.0  # a larger one shows all
 SAME_SIZE = 1.02  # numbers of clients that differ by less likewise, the smaller number's
 MIN_CHANCE = 1e-40  # a smaller chance of so few clients is that of none
@@ -424,19 +423,16 @@ def averaged_models(
 def _levels(shifts: Array, max_kinds: int) -> Array:
     """Return shifts that fall, each raised to the first one of its kind; no kind adds more than the same to the variance of the losses."""
     variances = (shifts / shifts[0]) ** 2 * np.exp(np.minimum(shifts, LARGEST_SHIFT) ** 2)
-    sums, most = np.cumsum(variances), LEAST_RAISED * variances.sum()
-
-    def raised(first: int, last: int) -> float:
-        return variances[first] * (last - first) - (sums[last] - sums[first])  # type: ignore[no-any-return]
-
-    while True:
+    sums = np.cumsum(variances)
+    for most in sums[-1] * np.geomspace(1e-6, 2.0 * shifts.size, 100):  # the last is enough for one kind
         starts = [0]
         while starts[-1] < shifts.size and len(starts) <= max_kinds:
-            within = partial(raised, starts[-1])
-            starts.append(bisect_right(range(shifts.size), most, starts[-1] + 1, key=within))
+            first = starts[-1]
+            excess = lambda t, i=first: variances[i] * (t - i) - sums[t] + sums[i]
+            starts.append(bisect_right(range(shifts.size), most, first + 1, key=excess))
         if starts[-1] == shifts.size:
-            return np.maximum(np.repeat(shifts[starts[:-1]], np.diff(starts)), shifts)
-        most *= 1.2
+            break
+    return np.maximum(np.repeat(shifts[starts[:-1]], np.diff(starts)), shifts)
 
 
 def _source(clients: Clients, rate: float, dropout: float) -> str:

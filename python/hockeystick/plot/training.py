@@ -83,12 +83,10 @@ def training(
         raise ValueError(
             "result must have a training" if not named else "delta must be given for over='epsilon', not None"
         )
-    spent: dict[str, Array] = {}
-    if delta is not None:
-        under = {name: one.guarantee().adjacency for name, one in named.items()}
-        if len(set(under.values())) > 1:
-            named = {f"{name}, {under[name]}": one for name, one in named.items()}
-        spent = {name: one.epsilon(delta) for name, one in named.items()}
+    under = {} if delta is None else {name: one.guarantee().adjacency for name, one in named.items()}
+    if len(set(under.values())) > 1:
+        named = {f"{name}, {under[name]}": one for name, one in named.items()}
+    spent = {} if delta is None else {name: one.epsilon(delta) for name, one in named.items()}
     private = f"certified ε at δ = {delta!r}"
 
     def lines(values: Callable[[Result], Array]) -> Lines:

@@ -337,11 +337,8 @@ def _parquet(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str,
         import pyarrow.parquet as pq  # noqa: PLC0415 - asked for when needed
     read = pq.read_table(path)
     columns = {name: read[name].to_numpy() for name in read.column_names}
-    features = [
-        real(name, column.tolist() if column.dtype == object else column)  # of a column of lists, each is a feature
-        for name, column in columns.items()
-        if name not in words
-    ]
+    columns = {name: np.array([*x]) if x.dtype == object else x for name, x in columns.items()}
+    features = [real(name, column) for name, column in columns.items() if name not in words]
     if not features:
         raise ValueError(f"the columns of {path} must be features and others, not {read.column_names}")
     return np.column_stack(features), {name: columns[name] if name in words else None for name in columns}
@@ -408,7 +405,7 @@ def _require_name(argument: str, name: str, default: str, table: Mapping[str, An
 
 def _numbered(column: Any) -> Array:
     """Return labels as numbers."""
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "OU":
+    if isinstance(column, np.ndarray) and column.dtype.kind != "U":
         return real("labels", column.astype(np.float64) if column.dtype.kind == "b" else column)
     texts = [str(text).casefold() for text in column]
     if set(texts) <= {"true", "false"}:
