@@ -291,7 +291,7 @@ def read(
     Raises
     ------
     ValueError
-        If something is missing, not a number or not finite; if a column differs from `label` or `silo` by capitals or spaces alone;
+        If something is missing (labels too, for a `Loss`), not a number or not finite; if a column differs from `label` or `silo` by capitals or spaces alone;
         or if two silos are one number written in two ways, such as 1 and 01.
 
     Examples
@@ -307,7 +307,8 @@ def read(
         features, table = _arrays(path)
     else:
         features, table = (_parquet if ending == ".parquet" else _columns)(path, {label, silo})
-    for name, used, default in (("label", label, "label"), ("silo", silo, "silo")):
+    own = isinstance(loss, Loss)  # which would take missing labels for 0
+    for name, used, default in (("label", label, None if own else "label"), ("silo", silo, "silo")):
         if used is not None:
             _require_name(name, used, default, table)
     labels = _numbered(table[label]) if label in table else None
@@ -366,7 +367,7 @@ def _columns(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str,
                 numbers.extend([float(row[place]) for place in numeric])
             except ValueError as error:
                 raise ValueError(
-                    f"features must be numbers, in all of the columns {[header[place] for place in numeric]}: line {line}: {error}"
+                    f"features must be numbers, in all of the columns {[header[place] for place in numeric]}; label and silo name others: line {line}: {error}"
                 ) from error
     features = np.frombuffer(numbers, np.float64).reshape(-1, len(numeric))
     return features, {name: texts.get(place) for place, name in enumerate(header)}
@@ -390,7 +391,7 @@ def _rows(file: TextIO) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"line {reader.line_num} of the file must be comma-separated values: {error}") from error
 
 
-def _require_name(argument: str, name: str, default: str, table: Mapping[str, Any]) -> None:
+def _require_name(argument: str, name: str, default: str | None, table: Mapping[str, Any]) -> None:
     """Raise if a column is missing that was asked for, or is there in another spelling."""
     if name in table:
         return
