@@ -25,9 +25,9 @@
 namespace hockeystick::hidden_state {
 inline namespace HOCKEYSTICK_ISA {
 
-inline constexpr double max_joint_rounds = 128.0;  // with a shift
+inline constexpr double max_joint_rounds = 128.0;    // with a shift
 inline constexpr double followed_from_start = 40.0;  // of cyclic uses
-inline constexpr double longest_spread = 32.0;  // rounds after the last use
+inline constexpr double longest_spread = 32.0;       // rounds after the last use
 
 // Rounds with the record, `between` rounds without it after each but the last, `after` rounds after
 // the last; c is a Lipschitz constant of every round's map. Lengths are in noise deviations.

@@ -123,7 +123,8 @@ class LossCurve {
             const double place = static_cast<double>(k) / factor;
             const auto i = static_cast<std::size_t>(place);
             const double share = place - static_cast<double>(i);
-            y_[k] = std::min(1.0, factor * std::pow(old[i], 1.0 - share) * std::pow(old[std::min(i + 1, points_)], share));
+            y_[k] =
+                std::min(1.0, factor * std::pow(old[i], 1.0 - share) * std::pow(old[std::min(i + 1, points_)], share));
         }
     }
     // Whether no bound is above the other curve's times a factor.
