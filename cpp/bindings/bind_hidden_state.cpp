@@ -99,9 +99,15 @@ hidden::SampledCell sampled(const grid::Walk& walk, bool convex) {
             convex ? d.step_lipschitz() : hidden::expanding_step_lipschitz(d.learning_rate, d.smoothness)};
 }
 
-grid::Double sampled_bounds(const std::vector<grid::Double>& arguments, bool convex, std::size_t threads) {
-    const auto one = [convex](const grid::Walk& walk) { return hidden::sampled_bounds(sampled(walk, convex)); };
+grid::Double sampled_bounds(const std::vector<grid::Double>& arguments, bool convex, bool curves, std::size_t threads) {
+    const auto one = [=](const grid::Walk& walk) { return hidden::sampled_bounds(sampled(walk, convex), curves); };
     return grid::map_bounds(arguments, grid::shape_of(shape_argument(arguments)), threads, one, 1);
+}
+
+std::vector<double> sampled_epsilons(double sensitivity, double rate, double lipschitz, double diameter, double delta) {
+    const double shift = std::clamp(sensitivity, hidden::smallest_length, hidden::largest_length);
+    const double width = std::max(diameter, hidden::smallest_length);
+    return hidden::sampled_epsilons({0.0, rate, 0x1p53, shift, width, lipschitz}, delta);
 }
 
 // For each cell the noise multiplier of a round alone, and the three members of SampledMechanisms.
@@ -170,7 +176,10 @@ void bind_hidden_state(door::Module& m) {
     define("last_iterate_laplace_bounds", descent_bounds<hidden::last_iterate_laplace_bounds>);
     define("cyclic_bounds", cyclic_bounds);
     define("last_iterate_random_stop_bounds", descent_bounds<hidden::last_iterate_random_stop_bounds>);
-    m.def("sampled_bounds", sampled_bounds, py::arg("arguments"), py::arg("convex"), py::arg("threads"));
+    m.def("sampled_bounds", sampled_bounds, py::arg("arguments"), py::arg("convex"), py::arg("curves"),
+          py::arg("threads"));
+    m.def("sampled_epsilons", sampled_epsilons, py::arg("sensitivity"), py::arg("rate"), py::arg("lipschitz"),
+          py::arg("diameter"), py::arg("delta"));
     m.def("sampled_splits", sampled_splits, py::arg("arguments"), py::arg("convex"));
     m.def("hidden_methods", hidden_methods);
     define_pnsgd(m);

@@ -371,6 +371,11 @@ def test_training():
     for line, one in zip(figure.axes[1].lines, (result, quiet), strict=True):
         assert np.array_equal(line.get_xdata(), one.epsilon(1e-6))
         assert np.array_equal(line.get_ydata(), one.accuracy().mean(axis=1))
+    added = simulate.Poisson(0.5, expected_batch_size=10)
+    sgd = simulate.NoisyMinibatchSGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0, records=added)
+    pair = {"one": result, "two": simulate.run(sgd, problem, rounds=2, seed=3, record_every=1)}
+    legend = plot.training(pair, delta=1e-6, over="epsilon").axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["one, replace", "two, add_or_remove"]
     with pytest.raises(ValueError, match="delta must be given for over='epsilon'"):
         plot.training(result, over="epsilon")
 

@@ -85,9 +85,9 @@ class _Sampled(Mechanism):
         return core.fixed_size_sampled(Gaussian(self.noise_multiplier)._pair(adjacency), self.sampling_rate)
 
 
-def sampled_bounds(cells: list[Array], grid: Checks, *, convex: bool = True) -> Array:
-    """Return all bounds of cells (eps, 1, rounds, learning_rate, ..., diameter, sampling_rate), one method a row."""
-    values = core.sampled_bounds(cells, convex, grid.threads)
+def sampled_bounds(cells: list[Array], grid: Checks, *, convex: bool = True, curves: bool = True) -> Array:
+    """Return all bounds of cells (eps, 1, rounds, learning_rate, ..., diameter, sampling_rate), one method a row; NaN for slow ones without `curves`."""
+    values = core.sampled_bounds(cells, convex, curves, grid.threads)
     plain, sampled = METHODS.index("plain"), METHODS.index("sampled")
     splits = core.sampled_splits(cells, convex)
     for where, (alone, last, multiplier, mu) in zip(np.ndindex(cells[0].shape), splits, strict=True):

@@ -7,6 +7,7 @@ the last averaged model alone; one hidden model, the last or that of a random ro
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -233,8 +234,9 @@ def smallest_of(released: str, found: Iterable[Guarantee]) -> Guarantee:
 # Clients start a round from the same model, which is known, and end it within a distance of it that the clipped steps allow. So one client's
 # model moves the mean of m by at most the same distance, whether a record is replaced or the client is.
 
-SAME_STEP = math.log(1.01)  # rounds whose steps differ by less are charged as one kind, the longer step's
-MAX_KINDS = 32  # of rounds with Poisson clients, each of which is a mixture; rounds are grouped by more than 1 % then
+MAX_KINDS = 32  # of rounds: each is charged as the longest of its kind
+MAX_MIXED_KINDS = 12  # the same, where each is a mixture over how many are averaged
+LARGEST_SHIFT = 7.0  # a larger one shows all
 SAME_SIZE = 1.02  # numbers of clients that differ by less likewise, the smaller number's
 MIN_CHANCE = 1e-40  # a smaller chance of so few clients is that of none
 ROUNDED_SUM = 1.0 + 1e-9  # far more than a million probabilities added up err by
@@ -396,7 +398,7 @@ def averaged_models(
     rate = min(clients.rate * use * UP, 1.0)
     shifts = moves[clients.charged] / (noise_std if counted else noise_std * math.sqrt(alike or clients.number)) * UP
     mu = shifts[0] * np.sqrt(np.cumsum((shifts / shifts[0]) ** 2)) * UP * UP
-    levels = _levels(shifts, MAX_KINDS if counted else math.inf)
+    levels = _levels(shifts, MAX_MIXED_KINDS if counted else MAX_KINDS)
 
     def step(shift: float) -> Mechanism:
         if clients.poisson:
@@ -418,11 +420,19 @@ def averaged_models(
     return Guarantee("replace", "the averaged model of every round", _source(clients, rate, dropout), epsilon)
 
 
-def _levels(shifts: Array, max_kinds: float) -> Array:
-    """Return shifts that fall, each raised by at most 1 % to one of a few levels, or by more where there would be too many."""
-    same = max(SAME_STEP, math.log(shifts[0] / shifts[-1]) / max_kinds)
-    levels: Array = shifts[0] * np.exp(-same * np.floor(np.log(shifts[0] / shifts) / same)) * UP
-    return np.clip(levels, shifts, shifts[0])
+def _levels(shifts: Array, max_kinds: int) -> Array:
+    """Return shifts that fall, each raised to the first one of its kind; no kind adds more than the same to the variance of the losses."""
+    variances = (shifts / shifts[0]) ** 2 * np.exp(np.minimum(shifts, LARGEST_SHIFT) ** 2)
+    sums = np.cumsum(variances)
+    for most in sums[-1] * np.geomspace(1e-6, 2.0 * shifts.size, 100):  # the last is enough for one kind
+        starts = [0]
+        while starts[-1] < shifts.size and len(starts) <= max_kinds:
+            first = starts[-1]
+            excess = lambda t, i=first: variances[i] * (t - i) - sums[t] + sums[i]
+            starts.append(bisect_right(range(shifts.size), most, first + 1, key=excess))
+        if starts[-1] == shifts.size:
+            break
+    return np.maximum(np.repeat(shifts[starts[:-1]], np.diff(starts)), shifts)
 
 
 def _source(clients: Clients, rate: float, dropout: float) -> str:
@@ -441,7 +451,6 @@ def _source(clients: Clients, rate: float, dropout: float) -> str:
 # The last averaged model alone
 
 MAX_EPSILON = 1e4
-LATER = 256  # rounds, from which on the bounds of the last model change little
 TOLERANCE = 1e-3  # relative, of an epsilon whose every trial takes hundredths of a second: the feasible end
 
 
@@ -467,22 +476,23 @@ class AlikeRounds:
     diameter: float
 
     def delta(self, rounds: int, eps: float) -> float:
-        """Return the smallest bound of a record that is used at random, with noise and steps of 1."""
+        """Return the smallest bound of a record that is used at random, with noise and steps of 1, but for those of whole curves."""
         smoothness = (self.lipschitz - 1.0) * UP
         cell = (eps, 1.0, rounds, 1.0, 1.0, self.shift / 2.0 * UP, smoothness, 0.0, self.diameter, self.rate)
-        grid = Checks(1, "raise")
-        return float(smallest(sampled_bounds(list(map(np.asarray, cell)), grid, convex=smoothness == 0.0), grid).delta)
+        cells, grid = list(map(np.asarray, cell)), Checks(1, "raise")
+        return float(smallest(sampled_bounds(cells, grid, convex=smoothness == 0.0, curves=False), grid).delta)
 
     def guarantee(self) -> Guarantee:
-        """Return the guarantee of the last model: the smaller of the bounds of these rounds and, if they are no more, of `LATER` rounds."""
+        """Return the guarantee of the last model, whose bounds of whole curves are those of all rounds at once."""
         search = by_bisection(self.delta)
-        later: dict[float, float] = {}
+
+        @lru_cache(maxsize=1024)
+        def by_curves(delta: float) -> list[float]:
+            return core.sampled_epsilons(self.shift, self.rate, self.lipschitz, self.diameter, delta) or [math.inf]
 
         def below(rounds: int, delta: float, known: float) -> float:
-            if delta not in later and (math.isinf(known) or self.delta(LATER, known) <= delta):
-                later[delta] = search(LATER, delta)
-            if rounds <= LATER:
-                known = min(known, later.get(delta, math.inf))
+            curves = by_curves(delta)
+            known = min(known, curves[rounds - 1] if rounds <= len(curves) else curves[-1])
             if math.isinf(known) or self.delta(rounds, known * (1.0 - TOLERANCE)) <= delta:
                 known = min(known, search(rounds, delta))
             return known

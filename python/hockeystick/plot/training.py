@@ -42,7 +42,7 @@ def training(
         What `hockeystick.simulate.run` returned, with one recorded round at least: see its `record_every`. Of several trainings of one kind of
         problem, each by the name of its lines.
     delta : float, optional
-        In [0, 1). If given, epsilon is drawn, an upper bound after each round.
+        In [0, 1). If given, epsilon is drawn, an upper bound after each round; names say under which adjacency, where it is not the same.
     test : hockeystick.simulate.Problem, optional
         If given, loss and accuracy are those on its records.
     sensitivity : hockeystick.simulate.Sensitivity, optional
@@ -83,6 +83,9 @@ def training(
         raise ValueError(
             "result must have a training" if not named else "delta must be given for over='epsilon', not None"
         )
+    under = {} if delta is None else {name: one.guarantee().adjacency for name, one in named.items()}
+    if len(set(under.values())) > 1:
+        named = {f"{name}, {under[name]}": one for name, one in named.items()}
     spent = {} if delta is None else {name: one.epsilon(delta) for name, one in named.items()}
     private = f"certified ε at δ = {delta!r}"
 

@@ -25,9 +25,9 @@
 namespace hockeystick::hidden_state {
 inline namespace HOCKEYSTICK_ISA {
 
-inline constexpr double max_joint_rounds = 128.0;  // with a shift
-inline constexpr double followed_from_start = 40.0;
-inline constexpr double longest_spread = 32.0;  // rounds after the last use
+inline constexpr double max_joint_rounds = 128.0;    // with a shift
+inline constexpr double followed_from_start = 40.0;  // of cyclic uses
+inline constexpr double longest_spread = 32.0;       // rounds after the last use
 
 // Rounds with the record, `between` rounds without it after each but the last, `after` rounds after
 // the last; c is a Lipschitz constant of every round's map. Lengths are in noise deviations.
@@ -163,32 +163,84 @@ inline double joint_bound(double eps, double mu, const JointUses& u) {
     return best;
 }
 
-// The curve of a record that is used in each of many rounds with probability `rate`. Where it is
-// used more often than not, the bound of a round is also compared with the mean over both cases, as
-// if it were known which one it is: joint convexity.
-inline LossCurve joint_sampled_curve(double mu, const UseSchedule& s, const JointGrid& grid) {
-    LossCurve curve(grid.step, grid.points);
-    const KnownCurves known(s.max_uses <= followed_from_start, mu, curve);
-    known.begin(curve);
-    const ShiftedRound used(grid.points, grid.step, s.sensitivity);
-    const SampledRound unseen(grid.points, grid.step, s.sensitivity, s.rate);
-    double before = 2.0;
-    for (double j = 0.0; j < std::min(s.max_uses, max_joint_rounds); j += 1.0) {
+// A round in which the record is used with probability `rate`. Where it is used more often than
+// not, the bound is also compared with the mean over both cases, as if it were known which one it
+// is: joint convexity.
+class RandomUse {
+  public:
+    RandomUse(const UseSchedule& s, const JointGrid& grid)
+        : rate_(s.rate), image_diameter_(s.image_diameter), used_(grid.points, grid.step, s.sensitivity),
+          unseen_(grid.points, grid.step, s.sensitivity, s.rate) {}
+
+    void run(LossCurve& curve) const {
         LossCurve seen = curve;
-        if (s.rate >= 0.5) {
+        if (rate_ >= 0.5) {
             LossCurve idle = curve;
-            idle.contract(s.image_diameter);
-            seen.apply(used, s.image_diameter);
-            seen.mix_with(idle, s.rate);
+            idle.contract(image_diameter_);
+            seen.apply(used_, image_diameter_);
+            seen.mix_with(idle, rate_);
         }
-        if (s.rate < 1.0) curve.apply(unseen, s.image_diameter);
-        if (s.rate == 1.0) curve = seen;
-        else if (s.rate >= 0.5) curve.restrict_to(seen.values());
-        curve.restrict_to(known.at_all_times);
-        if (!known.alike && curve[grid.index] > before * (1.0 - 1e-4)) break;  // more rounds gain nothing
-        before = curve[grid.index];
+        if (rate_ < 1.0) curve.apply(unseen_, image_diameter_);
+        if (rate_ == 1.0) curve = seen;
+        else if (rate_ >= 0.5) curve.restrict_to(seen.values());
     }
-    return curve;
+
+  private:
+    double rate_, image_diameter_;
+    ShiftedRound used_;
+    SampledRound unseen_;
+};
+
+// Raises a curve to one that a round does not raise, if one is found: it then holds after any number
+// of rounds, since what a round makes of a curve grows with the curve.
+inline bool raise_to_stationary(LossCurve& curve, const RandomUse& use) {
+    for (double excess = 1e-3; excess < 1.0; excess *= 1.5) {
+        LossCurve raised = curve;
+        raised.enlarge(1.0 + excess);
+        LossCurve next = raised;
+        use.run(next);
+        if (!curve.within(raised) || !next.within(raised)) continue;
+        curve = next;
+        return true;
+    }
+    return false;
+}
+
+// Gives `visit` the curves after 1, 2, ... rounds, from runs that are alike at the beginning; of more
+// than `max_joint_rounds`, a curve that holds after any number is the last. It is a stationary one or,
+// where none is found, that of the last rounds, begun with what is known at all times.
+template <class Visit>
+void visit_sampled_curves(double mu, const UseSchedule& s, const JointGrid& grid, const Visit& visit) {
+    LossCurve curve(grid.step, grid.points);
+    const RandomUse use(s, grid);
+    const KnownCurves known(true, mu, curve);
+    const auto advance = [&] {
+        use.run(curve);
+        curve.restrict_to(known.at_all_times);
+    };
+    known.begin(curve);
+    for (double j = 0.0; j < std::min(s.max_uses, max_joint_rounds); j += 1.0) {
+        advance();
+        visit(curve);
+    }
+    if (s.max_uses <= max_joint_rounds) return;
+    if (!raise_to_stationary(curve, use)) {
+        curve = LossCurve(grid.step, grid.points);
+        curve.restrict_to(known.at_all_times);
+        for (double j = 0.0; j < max_joint_rounds; j += 1.0) {
+            const LossCurve before = curve;
+            advance();
+            if (before.within(curve, 1.0 + 1e-4)) break;  // more rounds gain nothing
+        }
+    }
+    curve.restrict_to(known.at_all_times);
+    visit(curve);
+}
+
+inline LossCurve joint_sampled_curve(double mu, const UseSchedule& s, const JointGrid& grid) {
+    LossCurve last(grid.step, grid.points);
+    visit_sampled_curves(mu, s, grid, [&](const LossCurve& curve) { last = curve; });
+    return last;
 }
 
 inline double joint_sampled_bound(double eps, double mu, const UseSchedule& s) {
@@ -198,6 +250,26 @@ inline double joint_sampled_bound(double eps, double mu, const UseSchedule& s) {
     const double end = coarse.end_of(joint_sampled_curve(mu, s, coarse));
     const JointGrid fine(eps, s.sensitivity, end, fine_points);
     return joint_sampled_curve(mu, s, fine).bound(fine);
+}
+
+// The least epsilons at `delta` after 1, 2, ... rounds, from one recursion; the last of them after
+// any number of rounds.
+inline std::vector<double> joint_sampled_epsilons(double delta, double mu, const UseSchedule& s) {
+    std::vector<double> found;
+    const LossGrid widest(0.0, mu);
+    if (!joint_applies(s.sensitivity, s.image_diameter, widest)) return found;
+    double end = widest.end;
+    for (int pass = 0; pass < 2; ++pass) {
+        const JointGrid coarse(0.0, s.sensitivity, end, coarse_points);
+        double last = 0.0;
+        visit_sampled_curves(mu, s, coarse, [&](const LossCurve& curve) {
+            last = std::max(last, curve.epsilon(negligible_share * delta));
+        });
+        end = std::min(end, last);
+    }
+    const JointGrid fine(0.0, s.sensitivity, end, curve_points);
+    visit_sampled_curves(mu, s, fine, [&](const LossCurve& curve) { found.push_back(curve.epsilon(delta)); });
+    return found;
 }
 
 }  // namespace HOCKEYSTICK_ISA

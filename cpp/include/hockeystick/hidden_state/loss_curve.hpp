@@ -104,6 +104,36 @@ class LossCurve {
 
     const std::vector<double>& values() const { return y_; }
 
+    // The least epsilon at which a chord is at most delta; infinity where the curve ends above it.
+    // E_gamma is convex in gamma and does not rise.
+    double epsilon(double delta) const {
+        std::size_t k = 0;
+        while (k <= points_ && !(y_[k] <= delta)) ++k;
+        if (k > points_) return infinity;
+        if (k == 0) return 0.0;
+        // the share of the chord, from its low end, on which it is below delta
+        const double share = (delta - y_[k]) / (y_[k - 1] - y_[k]) * down;
+        return std::min(loss(k), loss(k) * (1.0 + 1e-14) + std::log1p(share * std::expm1(-step_)) * down);
+    }
+
+    // A higher curve: bounds and losses grow by a factor.
+    void enlarge(double factor) {
+        const std::vector<double> old = y_;
+        for (std::size_t k = 0; k <= points_; ++k) {
+            const double place = static_cast<double>(k) / factor;
+            const auto i = static_cast<std::size_t>(place);
+            const double share = place - static_cast<double>(i);
+            y_[k] =
+                std::min(1.0, factor * std::pow(old[i], 1.0 - share) * std::pow(old[std::min(i + 1, points_)], share));
+        }
+    }
+    // Whether no bound is above the other curve's times a factor.
+    bool within(const LossCurve& other, double factor = 1.0) const {
+        for (std::size_t k = 0; k <= points_; ++k)
+            if (y_[k] > factor * other.y_[k]) return false;
+        return true;
+    }
+
     // A round of the bound joint, whose map's image has this diameter in deviations of its noise.
     template <class Round> void apply(const Round& round, double image_diameter) { round.advance(y_, image_diameter); }
 

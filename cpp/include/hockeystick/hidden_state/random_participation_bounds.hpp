@@ -165,7 +165,8 @@ inline SampledMechanisms sampled_mechanisms(const SampledCell& cell) {
     return best;
 }
 
-inline Deltas sampled_bounds(const SampledCell& cell) {
+// Without the curves, split_noise and joint are left out, which take most of the time.
+inline Deltas sampled_bounds(const SampledCell& cell, bool curves) {
     Deltas deltas = Deltas::none();
     if (!cell.legal()) return deltas;
     const bool counts_patterns = cell.rate < 1.0 && cell.rounds <= max_pattern_rounds;
@@ -182,6 +183,7 @@ inline Deltas sampled_bounds(const SampledCell& cell) {
         deltas[Bound::participation_patterns] =
             std::min(shifted, positive_delta(ParticipationPatterns(cell).delta(), eps));
     }
+    if (!curves) return deltas;
     const UseSchedule schedule{cell.sensitivity, cell.image_diameter(), cell.rate, cell.rounds, 0.0, 0.0};
     deltas[Bound::split_noise] = std::min(shifted, positive_delta(split_noise_bound(eps, mu, schedule), eps));
     // Use in every round is cyclic use, and has its bound.
@@ -189,6 +191,14 @@ inline Deltas sampled_bounds(const SampledCell& cell) {
     const double joint = cell.rate == 1.0 ? joint_bound(eps, mu, always) : joint_sampled_bound(eps, mu, schedule);
     deltas[Bound::joint] = std::min(deltas[Bound::split_noise], positive_delta(joint, eps));
     return deltas;
+}
+
+// The bound joint as epsilons at `delta` after 1, 2, ... rounds; the last of them after any number.
+inline std::vector<double> sampled_epsilons(const SampledCell& cell, double delta) {
+    if (!cell.legal() || cell.rate == 0.0) return {};
+    const double mu = CyclicShift(cell.lipschitz, cell.sensitivity, cell.width, 1.0).parameter(cell.rounds, 0.0);
+    return joint_sampled_epsilons(delta, mu,
+                                  {cell.sensitivity, cell.image_diameter(), cell.rate, cell.rounds, 0.0, 0.0});
 }
 
 }  // namespace HOCKEYSTICK_ISA

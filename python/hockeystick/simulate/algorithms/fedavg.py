@@ -10,15 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from hockeystick._checks import (
-    POSITIVE,
-    Array,
-    choice,
-    count_scalar,
-    interval,
-    non_negative_scalar,
-    positive_scalar,
-)
+from hockeystick._checks import POSITIVE, Array, choice, count_scalar, interval, non_negative_scalar, positive_scalar
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.rounding import DOWN, UP
 from hockeystick.accounting.gaussian_dp import gdp_epsilon

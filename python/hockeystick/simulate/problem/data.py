@@ -291,7 +291,7 @@ def read(
     Raises
     ------
     ValueError
-        If something is missing, not a number or not finite; if a column differs from `label` or `silo` by capitals or spaces alone;
+        If something is missing (labels too, for a `Loss`), not a number or not finite; if a column differs from `label` or `silo` by capitals or spaces alone;
         or if two silos are one number written in two ways, such as 1 and 01.
 
     Examples
@@ -307,7 +307,8 @@ def read(
         features, table = _arrays(path)
     else:
         features, table = (_parquet if ending == ".parquet" else _columns)(path, {label, silo})
-    for name, used, default in (("label", label, "label"), ("silo", silo, "silo")):
+    own = isinstance(loss, Loss)  # which would take missing labels for 0
+    for name, used, default in (("label", label, None if own else "label"), ("silo", silo, "silo")):
         if used is not None:
             _require_name(name, used, default, table)
     labels = _numbered(table[label]) if label in table else None
@@ -336,7 +337,8 @@ def _parquet(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str,
     with needs("sweep", "reading Parquet needs pyarrow"):
         import pyarrow.parquet as pq  # noqa: PLC0415 - asked for when needed
     read = pq.read_table(path)
-    columns = {name: np.asarray(read[name].to_pylist()) for name in read.column_names}
+    columns = {name: read[name].to_numpy() for name in read.column_names}
+    columns = {name: np.array([*x]) if x.dtype == object else x for name, x in columns.items()}
     features = [real(name, column) for name, column in columns.items() if name not in words]
     if not features:
         raise ValueError(f"the columns of {path} must be features and others, not {read.column_names}")
@@ -365,7 +367,7 @@ def _columns(path: str | Path, words: set[str | None]) -> tuple[Array, dict[str,
                 numbers.extend([float(row[place]) for place in numeric])
             except ValueError as error:
                 raise ValueError(
-                    f"features must be numbers, in all of the columns {[header[place] for place in numeric]}: line {line}: {error}"
+                    f"features must be numbers, in all of the columns {[header[place] for place in numeric]}; label and silo name others: line {line}: {error}"
                 ) from error
     features = np.frombuffer(numbers, np.float64).reshape(-1, len(numeric))
     return features, {name: texts.get(place) for place, name in enumerate(header)}
@@ -389,7 +391,7 @@ def _rows(file: TextIO) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"line {reader.line_num} of the file must be comma-separated values: {error}") from error
 
 
-def _require_name(argument: str, name: str, default: str, table: Mapping[str, Any]) -> None:
+def _require_name(argument: str, name: str, default: str | None, table: Mapping[str, Any]) -> None:
     """Raise if a column is missing that was asked for, or is there in another spelling."""
     if name in table:
         return
@@ -423,7 +425,7 @@ def _silos(column: Any) -> NDArray[np.intp]:
         if column.ndim != 1 or np.isnan(column).any():
             raise ValueError("silo must be one number for each record, not NaN or of another shape")
         return np.unique(column, return_inverse=True)[1]
-    names = [str(text).strip() for text in column]
+    names = ["" if text is None else str(text).strip() for text in column]
     missing = [record for record, name in enumerate(names) if name.casefold() in ("", "nan")]
     if missing:
         raise ValueError(f"silo[{missing[0]}] must be a number or a name, not {shown(names[missing[0]])}")

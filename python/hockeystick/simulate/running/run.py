@@ -19,16 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import (
-    DELTA,
-    NON_NEGATIVE_OR_INFINITE,
-    Array,
-    choice,
-    count_scalar,
-    real,
-    scalar,
-    thread_count,
-)
+from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, Array, choice, count_scalar, real, scalar, thread_count
 from hockeystick._checks.arguments import scalars
 from hockeystick._checks.doors import level
 from hockeystick._checks.shown import shown
