@@ -164,28 +164,42 @@ def test_other_vectors_in_other_releases(first, second):
             assert exact.delta(outcomes, eps) <= ledger.delta(eps)
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("sigma", "sensitivity"), [(17.0, 3.0), (20.0, 9.5), (8.0, 14.5), (30.0, 60.0)])
-def test_wide_noise(sigma, sensitivity):
-    """Rounded Gaussian noise leaks no less than any of some vectors, and little more; the lower end is one of them."""
-    noise, squared, vectors = hs.DiscreteGaussianVector(sigma, sensitivity), math.floor(sensitivity**2), [()]
+VECTORS = [  # noise on vectors, its kind on one coordinate, and its parameters
+    *(
+        (hs.DiscreteGaussianVector, hs.DiscreteGaussian, (s,), d)
+        for s, d in ((17.0, 3.0), (20.0, 9.5), (2.0, 5.2), (30.0, 60.0))
+    ),
+    *((hs.Skellam, hs.Skellam, (v,), d) for v, d in ((1.0, 2.3), (9.0, 4.4), (2500.0, 70.0))),
+    (hs.DistributedDiscreteGaussian, hs.DistributedDiscreteGaussian, (1.0, 9), 4.4),
+]
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize(("kind", "on_one", "parameters", "sensitivity"), VECTORS)
+def test_noise_on_vectors(kind, on_one, parameters, sensitivity):
+    """Gaussian noise leaks no less than any of some vectors, sampled or not, and little more; the lower end is one of them, or of one coordinate."""
+    noise, squared, vectors = kind(*parameters, sensitivity), math.floor(sensitivity**2), [()]
     while squared and len(vectors) < 9:  # each coordinate as large as it can be
         part = math.isqrt(squared)
         vectors.append((*vectors[-1], part))
         squared -= part * part
+
+    def on_coordinates(vector, times):
+        last = [1] * (kind is on_one)  # the dimension
+        return hs.mechanisms.Composed([(on_one(*parameters, times * part, *last), 1) for part in vector])
+
     for adjacency, times in (("add_or_remove", 1), ("replace", 2)):
-        ledger = hs.Accountant(adjacency).compose(noise)
         for eps in EPS:
-            found = ledger.delta_bracket(eps)
+            found = bracket(noise, eps, adjacency=adjacency)
             for vector in vectors[1:]:
-                steps = hs.Accountant()
-                for part in vector:
-                    steps.compose(hs.DiscreteGaussian(sigma, times * part))
-                alone = steps.delta_bracket(eps)
+                alone = bracket(on_coordinates(vector, times), eps)
                 assert alone.lower <= found.upper
             assert found.lower <= alone.upper
-            if found.upper > 1e-3:
+            if found.upper > 1e-3 and parameters[0] > 1.0:
                 assert found.upper <= 1.4 * alone.upper
+    sampled = bracket(hs.PoissonSampled(noise, 0.1), 0.5)
+    assert bracket(hs.PoissonSampled(on_coordinates(vectors[-1], 1), 0.1), 0.5).lower <= sampled.upper
+    assert 0 < sampled.lower <= sampled.upper
 
 
 ONE_DIMENSION = [  # noise, and the law of the one number that it moves
@@ -264,6 +278,7 @@ WIDE = [  # noise, steps, the distance of normal noise of the same variance, and
     (hs.DistributedDiscreteGaussian(2.0, 1000, math.sqrt(1000) * 2.0, 10**6), 1, 1.0, (0.97, 1.0, 1.0, 1.1)),
     (hs.DiscreteGaussianVector(20.0, 9.0), 40, math.sqrt(40) * 9 / 20, (0.99, 1.001, 1.0, 1.02)),
     (hs.DistributedDiscreteGaussian(3.0, 40, 8.0, 99), 40, 8 / 3, (0.99, 1.001, 1.0, 1.02)),
+    (hs.Skellam(400.0, 20.0), 40, math.sqrt(40), (0.97, 1.001, 1.0, 1.01)),
 ]
 
 

@@ -168,8 +168,8 @@ class DiscreteGaussianVector(IntegerNoise):
     Notes
     -----
     No vector is the worst at every epsilon. Where those of the largest norm are few (a squared norm of at most 16, noise_std at most 16), the
-    pair has the largest delta of all of them at each epsilon (release/integer_noise.hpp). Wider noise is rounded Gaussian noise of a
-    slightly smaller deviation, up to a probability of 1e-20 a step (release/integer_noise.hpp). At smaller deltas, where no pair is
+    pair has the largest delta of all of them at each epsilon (release/integer_noise.hpp). Noise from noise_std 2 up is dominated by Gaussian noise of a
+    deviation that is at most 1 % smaller, up to a probability below 1e-15 a step, mostly far below (release/integer_noise.hpp). At smaller deltas, where no pair is
     known, and in `Accountant.rdp`, the Renyi divergences answer: at most order times the sensitivity squared over 2 noise_std^2 (Canonne, Kamath
     and Steinke 2020, Theorem 14). Lower ends are those of one vector, or of one coordinate where no pair is known. For one integer `DiscreteGaussian` is exact.
 
@@ -216,10 +216,9 @@ class DistributedDiscreteGaussian(IntegerNoise):
     Notes
     -----
     The curvature of the sum's law, close to 1/(num_clients times its variance), bounds the Renyi divergences at any dimension (theorems 1 and 2 of
-    release/integer_noise.hpp). The bound of Kairouz, Liu and Steinke 2021, Theorem 1, grows with the dimension and the number of clients. Where noise_std is so
-    large that the sum is nearly a discrete Gaussian in all coordinates, the pair is that of rounded Gaussian noise
-    (release/integer_noise.hpp), up to a probability of 1e-20 a step, below which the Renyi divergences answer; in one dimension it is the exact
-    one, by convolution. Lower ends are those of one coordinate, or 0.
+    release/integer_noise.hpp). The bound of Kairouz, Liu and Steinke 2021, Theorem 1, grows with the dimension and the number of clients. Where the sum's law is
+    computed by convolution, or is nearly a discrete Gaussian, Gaussian noise dominates it, up to a tiny probability, below which
+    the Renyi divergences answer (release/integer_noise.hpp); in one dimension the pair is exact. Lower ends are those of one coordinate, or 0.
     Sums modulo a number and all else that is computed from the sum leak no more.
 
     Examples
@@ -272,7 +271,8 @@ class Skellam(IntegerNoise):
     -----
     Agarwal, Kairouz and Liu 2021. The divergence of an integer order a is at most a sensitivity^2 log(I_0/I_1), I_0 and I_1 the modified Bessel functions at
     the variance (theorems 1 and 3 of release/integer_noise.hpp), about a sensitivity^2/(2 variance) (1 + 1/(2 variance)); their Theorem
-    3.5 needs the L1 sensitivity too. In one dimension the pair is exact, for variances of at most 1e6. Lower ends are those of one coordinate, or 0 beyond.
+    3.5 needs the L1 sensitivity too. In one dimension the pair is exact, for variances of at most 1e6; in more it is that of Gaussian noise of a slightly
+    smaller deviation, from a variance of 1 up (theorem 5). Lower ends are those of one coordinate, or 0 beyond.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 //
 // The probability that a step reveals the data set is factored out first (accounting/revealed.hpp).
 // For the rest, `Engine::of_direction` has the list of all that may bracket or move an end, in order:
-// closed forms, the contour engine, jumps, discretised losses, then what raises a lower end and what
+// closed forms, the contour engine, losses on a graded grid and on one of equal cells, then what raises a lower end and what
 // caps an upper end. docs/core/accounting.md has the table ("The list").
 //
 // Each direction is answered alone, and the larger upper end counts. The engine stops work on the
@@ -24,18 +24,16 @@
 
 #include <hockeystick/accounting/cached_composition.hpp>
 #include <hockeystick/accounting/closed_forms.hpp>
-#include <hockeystick/accounting/jump_expansion.hpp>
 #include <hockeystick/accounting/revealed.hpp>
 #include <hockeystick/numeric/floating_environment.hpp>
 #include <hockeystick/pld/composition.hpp>
+#include <hockeystick/pld/graded_composition.hpp>
 
 namespace hockeystick::accounting {
 inline namespace HOCKEYSTICK_ISA {
 
 namespace tune {
 inline constexpr double rough = 1.0;           // a relative width that any bracket meets
-inline constexpr int most_larger_rates = 32;   // a factor of 256
-inline constexpr double much_work = 5e8;       // points visited: half a second
 inline constexpr std::size_t max_kept = 2;     // compositions: one for upper ends, one for lower ends
 inline constexpr double no_double = 1e-320;    // a delta below is 0 but for its logarithm
 inline constexpr double spared = 1e-6;         // of delta, for what is rare and leaks much
@@ -219,7 +217,8 @@ class Engine {
             {"contour", [](const Search& s) { return s.by_contour(); }, &Engine::by_contour},
             {"near the largest loss", [](const Search& s) { return s.by_any() && s.question.for_epsilon; },
              &Engine::raise_near_largest_loss},
-            {"number of large losses", [](const Search& s) { return s.by_any() && s.wants_more(); }, &Engine::by_jumps},
+            {"graded grid of losses", [](const Search& s) { return s.by_any() && s.wants_more(); },
+             &Engine::by_graded_grid},
             {"discretised losses",
              [](const Search& s) { return s.wants_more() && s.options.engine != EngineChoice::contour; },
              &Engine::by_losses},
@@ -234,10 +233,6 @@ class Engine {
             {"data sets chosen for the question",
              [](const Search& s) { return s.options.engine == EngineChoice::best && !s.options.upper_only; },
              &Engine::raise_to_chosen_data},
-            // A search asks many questions, for which more is too slow.
-            {"larger sampling rates",
-             [](const Search& s) { return s.by_any() && std::isnan(s.options.threshold) && s.wants_more(); },
-             &Engine::lower_to_larger_rates},
         };
         Search s{steps, direction, question, options, other_upper};
         s.best.upper = question.largest_answer();
@@ -399,10 +394,25 @@ class Engine {
             s.best.lower = max(s.best.lower, s.attained()->epsilon_near_largest_loss(s.direction, s.value()));
     }
 
-    void by_jumps(Search& s) {
-        const double known = s.best.upper;
+    // Losses of many scales, which neither a line nor a grid of equal cells resolves at once.
+    void by_graded_grid(Search& s) {
+        const Steps& steps = s.steps.above.steps();
+        if (std::any_of(steps.begin(), steps.end(),
+                        [](const CountedPair& step) { return step.pair->composes_loosely(); }))
+            return;
+        const Interval known{0.0, s.best.upper};
         s.best = both_ends(std::move(s.best), s.steps, s.steps.one_for_both_ends, [&](CachedComposition& side) {
-            return by_jump_expansion(side.steps(), s.direction, s.question, known, *kernels_, work_);
+            Answer answer;
+            answer.upper = s.question.largest_answer();
+            if (!is_inside(s.question) || s.value() == 0.0) return answer;
+            std::vector<pld::Step> losses;
+            for (const CountedPair& step : side.steps()) losses.push_back({step.pair->loss(s.direction), step.count});
+            pld::GradedComposition graded(std::move(losses), stop_);
+            const Interval found = graded.bracket({s.question.for_epsilon, s.value()}, known, good_enough);
+            work_ += graded.work();
+            if (found.lower == known.lower && found.upper == known.upper) return answer;
+            answer.method = Method::graded_grid, answer.lower = found.lower, answer.upper = found.upper;
+            return answer;
         });
     }
 
@@ -453,29 +463,6 @@ class Engine {
         if (const BoundedRangeSteps* worst = s.steps.above.range_steps())
             s.lower_to(s.question.for_epsilon ? worst->epsilon(s.value()) : worst->delta(s.value()),
                        Method::adaptive_range);
-    }
-
-    // Lowers a wide bracket's upper end to that of the same steps at larger sampling rates, whose
-    // jumps are less rare. Where that is much work, ever fewer rates are tried.
-    void lower_to_larger_rates(Search& s) {
-        const double before = work_;
-        for (int k = 1; k <= tune::most_larger_rates; k += work_ - before < tune::much_work ? 1 : k) {
-            Steps larger;
-            bool any = false;
-            for (const CountedPair& step : s.steps.above.steps()) {
-                const PairPointer pair = step.pair->at_larger_rate(k);
-                any = any || pair;
-                larger.push_back({pair ? pair : step.pair, step.count});
-            }
-            if (!any) return;
-            CachedComposition cached(larger, *kernels_, cache_);
-            const Answer found = ask_contour(cached, s.direction, s.question, {EngineChoice::best, true});
-            work_ += cached.work();
-            if (found.method == Method::none || !(found.upper < s.best.upper)) continue;
-            s.lower_to(found.upper, Method::larger_rate);
-            s.best.lower = min(s.best.lower, s.best.upper);
-            if (found.narrow(s.question)) return;
-        }
     }
 
     // Asks an engine about steps.above. If those leak more than the true steps, their lower end may

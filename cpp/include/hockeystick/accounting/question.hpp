@@ -65,9 +65,8 @@ enum class Method {
     pld_of_blocks,
     gaussian_without_sampling,
     near_largest_loss,
-    jump_expansion,
+    graded_grid,
     renyi,
-    larger_rate,
     adaptive_range,
 };
 
@@ -99,12 +98,10 @@ inline const char* name_of(Method method) {
         return "gaussian closed form, without the sampling";
     case Method::near_largest_loss:
         return "near the largest loss";
-    case Method::jump_expansion:
-        return "number of large losses";
+    case Method::graded_grid:
+        return "graded grid of losses";
     case Method::renyi:
         return "renyi";
-    case Method::larger_rate:
-        return "contour, at a larger sampling rate";
     case Method::adaptive_range:
         return "worst intervals of losses, step by step";
     case Method::none:

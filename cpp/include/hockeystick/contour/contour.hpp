@@ -50,6 +50,7 @@ struct ContourQuestion {
     bool slices = false;                    // whether the steps can be sliced
     bool deep = false;                      // delta is that small that slices must be deep ones (SliceShape)
     bool jumps = false;                     // whether JumpBounds covers the question
+    bool few = false;                       // few steps of Gaussian pieces: pld/graded_composition.hpp serves them
     double max_nodes = infinity;            // above which slices are less work than a line
 };
 
@@ -58,7 +59,8 @@ inline constexpr double narrow_for_slices = 1e-5;  // a bracket of slices that n
 inline constexpr double fairly_narrow = 1e-3;      // a bracket that narrow is not worth smoothing
 inline constexpr double log_deep = -42.0;          // below, usual slices do not reach the losses that make delta
 inline constexpr double log_below_bound = 8.0;     // delta may be that much below Chernoff's bound of it
-inline constexpr std::size_t kept_cutoffs = 2;     // a question uses two besides the default one
+inline constexpr double few_steps = 64.0;       // a long smoothed line is rarely narrow, and takes longer than a grid
+inline constexpr std::size_t kept_cutoffs = 2;  // a question uses two besides the default one
 
 // If the tilt that minimises Chernoff's bound gives much weight to losses just below the cutoff,
 // rounding dominates. Lower tilts weigh those losses less; every line is followed by these, by
@@ -86,6 +88,7 @@ struct Strategy {
 namespace when {
 using Question = const ContourQuestion&;
 inline bool always(Question) { return true; }
+inline bool many(Question q) { return !q.few; }
 inline bool sliced(Question q) { return q.slices; }
 inline bool sliced_not_deep(Question q) { return q.slices && !q.deep; }
 inline bool sliced_with_losses_cut(Question q) { return q.slices && q.tight_cutoff != q.wide_cutoff; }
@@ -111,10 +114,10 @@ inline constexpr Strategy strategies[] = {
     {"line, tight cutoff", Strategy::Method::line, when::sliced_with_losses_cut, never_enough, true},
     {"line, tight cutoff", Strategy::Method::line, when::losses_cut, when_narrow, true},
     {"slightly smoothed line", Strategy::Method::line, when::always, when_fairly_narrow, true, {1024.0, {5e-7, true}}},
-    {"smoothed line", Strategy::Method::line, when::always, when_fairly_narrow, true, {16384.0, {5e-7}}},
-    {"smoothed line", Strategy::Method::line, when::always, when_fairly_narrow, true, {32768.0, {1e-5}}},
-    {"smoothed line", Strategy::Method::line, when::always, when_fairly_narrow, true, {infinity, {1e-4}}},
-    {"smoothed line", Strategy::Method::line, when::always, when_fairly_narrow, true, {infinity, {4e-6}}},
+    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {16384.0, {5e-7}}},
+    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {32768.0, {1e-5}}},
+    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {infinity, {1e-4}}},
+    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {infinity, {4e-6}}},
     {"Chernoff's bound", Strategy::Method::chernoff, when::always, where_none_answers},
     {"few jumps", Strategy::Method::jumps, when::rare, {tune::fairly_narrow, tune::fairly_narrow}},
 };
@@ -193,6 +196,7 @@ class Contour {
         q.tight_cutoff = cutoffs_.margin == 0 ? q.wide_cutoff : tight;
         q.deep = cutoffs_.any && q.log_bound < tune::log_deep && deep_slices_;
         q.slices = q.deep || slices_;
+        q.few = cutoffs_.any && q.times * default_ledger().count() <= tune::few_steps;
         q.max_nodes = q.deep ? tune::few_nodes : slices_.max_nodes(q.times);
     }
 

@@ -65,22 +65,5 @@ class Cumulant {
     virtual double work() const { return 0.0; }  // points visited so far, times nodes
 };
 
-// A mass of P, and its loss.
-struct LossAtom {
-    double loss, mass;
-};
-
-// A law of losses in two parts, for steps whose large losses are rare
-// (accounting/jump_expansion.hpp): the bulk, and the outcomes of large losses, called jumps. The
-// jumps are enclosed by two lists of atoms. For every function f of the loss that rises, and is
-// convex as a function of e^-loss, sum f over `above` is at least the integral of f over the jumps,
-// and over `below` at most.
-struct SplitLaw {
-    std::unique_ptr<Cumulant> bulk;               // for this cumulant the jumps are missing, too
-    std::vector<LossAtom> above, below;           // each in the order of their losses; a loss may be infinite
-    Interval jump_p{0.0, 0.0}, jump_q{0.0, 0.0};  // their masses under P and under Q
-    double left_out = 0.0;                        // at most, what neither part has, of P or of Q
-};
-
 }  // namespace HOCKEYSTICK_ISA
 }  // namespace hockeystick::cumulant

@@ -11,9 +11,6 @@
 // Outcomes beyond a range of x are left out: each piece's range ends where its mass beyond, under
 // both distributions, is at most that of N(0, 1) beyond the cutoff. `log_missing` has the sum.
 //
-// A law may be split instead: its forward pieces end where about e^{log_jump} of P lies beyond, and
-// `jumps` says what does (accounting/jump_expansion.hpp).
-//
 // The decay of a piece comes first here, then the piece, then laws of pieces and their cumulants.
 // docs/core/cumulant.md has the proofs.
 #pragma once
@@ -159,7 +156,7 @@ struct PieceRange {
     bool forward, reverse;
     double log_ratio = 0.0;      // log of its weight under P over that, which its losses have besides
     bool starts_inside = false;  // the densities do not vanish at the low end
-    bool ends_here = false;      // high is the end, or nearly; a low end that is not inside may be lower
+    bool ends_here = false;      // high is the end, or nearly
 };
 
 class GaussianPiece {
@@ -267,18 +264,15 @@ class GaussianPiece {
     void place_cells() {
         const double gap = max(widest_gap(upper_), widest_gap(lower_));
         width_ = std::exp2(std::floor(std::log2(0.2 / max(1.0, gap))));
-        const double most =
-            range_.ends_here && range_.starts_inside ? max((range_.high - range_.low) / 48.0, width_) : 4.0;
+        const double most = range_.ends_here ? max((range_.high - range_.low) / 48.0, width_) : 4.0;
         const double wanted = min(most, 0.99 * 2.0 * std::sqrt(max_turn) / (reach_of[1] * max(gap, 1e-3)));
         half_width_ = std::exp2(std::floor(std::log2(wanted)));
         if (1.5 * half_width_ <= wanted) half_width_ *= 1.5;
         ramp_ = max(1.0, gap);
         max_height_ = 1.5 / max(gap, 1e-3);
         panels_ = std::ceil((range_.high - range_.low) / (2.0 * half_width_));
-        if (range_.ends_here && !range_.starts_inside)
-            range_.low = std::floor((range_.high - 2.0 * half_width_ * panels_) * 0x1p20) * 0x1p-20;
         inside_ = 2.0 * half_width_ * panels_ / width_;
-        if (range_.ends_here && range_.starts_inside) {  // both ends stay: panels and cells shrink alike
+        if (range_.ends_here) {  // both ends stay: panels and cells shrink alike
             const double shrunk = (range_.high - range_.low) / (2.0 * half_width_ * panels_);
             half_width_ *= shrunk, width_ *= shrunk;
         }
@@ -414,18 +408,10 @@ struct GaussianLaw {
         double loss, mass;  // mass under P
     };
 
-    // phi U against phi D beyond x = from, with the weights of PieceRange.
-    struct Jumps {
-        ShiftMixture upper, lower;
-        double weight, log_ratio, from;
-    };
-
     std::vector<GaussianPiece> pieces;
-    std::vector<Atom> atoms;          // beside the pieces
-    std::vector<Jumps> jumps;         // in no piece
-    double gap = 0.0;                 // by how much the masses of P may miss 1, by rounding
-    double log_missing = -infinity;   // what the ranges leave out, of P and of Q, at most
-    double log_left_out = -infinity;  // the same without the jumps
+    std::vector<Atom> atoms;         // beside the pieces
+    double gap = 0.0;                // by how much the masses of P may miss 1, by rounding
+    double log_missing = -infinity;  // what the ranges leave out, of P and of Q, at most
     double lowest = -infinity, highest = infinity;
 };
 
@@ -544,8 +530,7 @@ inline double range_end(const ShiftMixture& mixture, double log_mass) {
 // Builds laws piece by piece, with one cutoff for all.
 class GaussianLawBuilder {
   public:
-    explicit GaussianLawBuilder(double cutoff, double log_jump = -infinity)
-        : log_cut_(log_q(cutoff)), log_jump_(log_jump) {
+    explicit GaussianLawBuilder(double cutoff) : log_cut_(log_q(cutoff)) {
         law_.lowest = infinity, law_.highest = -infinity;
     }
 
@@ -564,14 +549,11 @@ class GaussianLawBuilder {
         if (is_negligible(larger)) return;
         const double log_mass = log_cut_ - std::log(larger);
         const double low = std::ceil(range_end(ShiftMixture(), log_mass));
-        const double high = range_end(upper, forward ? log_mass_beyond(larger) : log_mass);
         law_.pieces.emplace_back(
             upper, ShiftMixture(),
-            PieceRange{-low, high, weight.of_q, forward, !forward, weight.log_ratio, false, splits()});
+            PieceRange{-low, range_end(upper, log_mass), weight.of_q, forward, !forward, weight.log_ratio});
         miss(larger, log_q(low));
-        const double end = law_.pieces.back().high();
-        if (forward) jump({upper, ShiftMixture(), weight.of_q, weight.log_ratio, end});
-        else miss(larger, log_mass_above(upper, end));
+        miss(larger, log_mass_above(upper, law_.pieces.back().high()));
     }
 
     void add_atom(double loss, double mass) {
@@ -586,10 +568,9 @@ class GaussianLawBuilder {
         if (is_negligible(weight)) return;
         const ShiftMixture upper({{shift}, {1.0}}, rate), lower({{shift}, {1.0}}, rate, -1.0);
         const double low = std::ceil(range_end(upper, log_cut_ - std::log(weight)));
-        const double high = splits() ? range_end(upper, log_mass_beyond(weight)) : low;
-        law_.pieces.emplace_back(upper, lower, PieceRange{-low, high, weight, true, false, 0.0, false, splits()});
+        law_.pieces.emplace_back(upper, lower, PieceRange{-low, low, weight, true, false});
         miss(weight, log_mass_above(upper, low));  // below -low there is less
-        jump({upper, lower, weight, 0.0, law_.pieces.back().high()});
+        miss(weight, log_mass_above(upper, law_.pieces.back().high()));
     }
 
     void add_fixed_size(double shift, double rate, double weight) {
@@ -597,18 +578,11 @@ class GaussianLawBuilder {
         if (is_negligible(weight)) return;
         const ShiftMixture upper({{shift}, {1.0}}, rate);
         const double low = 0.5 * shift, high = max(range_end(upper, log_cut_ - std::log(weight)), low + 1.0);
-        const auto add = [&](double end, bool forward, bool reverse) {
-            law_.pieces.emplace_back(upper, ShiftMixture(),
-                                     PieceRange{low, end, weight, forward, reverse, 0.0, true, splits() && forward});
-        };
-        if (splits()) add(max(range_end(upper, log_mass_beyond(weight)), low + 0.1), true, false);
-        const double jumps_from = splits() ? law_.pieces.back().high() : infinity;
-        add(high, !splits(), true);
+        law_.pieces.emplace_back(upper, ShiftMixture(), PieceRange{low, high, weight, true, true, 0.0, true});
         const double between = weight * ((1.0 - rate) * std::erf(low * std::sqrt(0.5)));
         if (between > 0.0) law_.atoms.push_back({0.0, between});
         const double end = law_.pieces.back().high();
-        jump({upper, ShiftMixture(), weight, 0.0, splits() ? jumps_from : end});
-        if (splits()) miss(weight, log_mass_above(upper, end));  // of Q, by the reverse strand
+        miss(weight, log_mass_above(upper, end));
         miss(weight, log_q(end));
     }
 
@@ -686,35 +660,17 @@ class GaussianLawBuilder {
     // phi U against (1 - rate) phi, and the same reversed, from an outcome on.
     void add_hidden_tail(const ShiftMixture& upper, double rate, double from) {
         const double kept = 1.0 - rate, log_ratio = -std::log1p(-rate);
-        const auto add = [&](double end, bool forward, bool reverse) {
-            law_.pieces.emplace_back(
-                upper, ShiftMixture(),
-                PieceRange{from, max(end, from + 1.0), kept, forward, reverse, log_ratio, true, splits() && forward});
-            return law_.pieces.back().high();
-        };
         law_.gap += eight_roundings;
-        const double forward_end = splits() ? add(range_end(upper, log_mass_beyond(1.0)), true, false) : 0.0;
-        const double end = add(range_end(upper, log_cut_), !splits(), true);
-        jump({upper, ShiftMixture(), kept, log_ratio, splits() ? forward_end : end});
-        if (splits()) miss(1.0, log_mass_above(upper, end));  // of Q, by the reverse strand
+        law_.pieces.emplace_back(
+            upper, ShiftMixture(),
+            PieceRange{from, max(range_end(upper, log_cut_), from + 1.0), kept, true, true, log_ratio, true});
+        const double end = law_.pieces.back().high();
+        miss(1.0, log_mass_above(upper, end));
         miss(kept, log_q(end));
     }
-    bool splits() const { return log_jump_ > -infinity; }
-    // What a forward piece of this weight has beyond its range.
-    double log_mass_beyond(double weight) const { return max(log_cut_, log_jump_) - std::log(weight); }
 
     void miss(double weight, double log_mass) {
-        const double log_missed = std::log(weight) + log_mass + 1e-9;
-        law_.log_missing = log_sum(law_.log_missing, log_missed);
-        law_.log_left_out = log_sum(law_.log_left_out, log_missed);
-    }
-    // What a forward piece leaves beyond: P has no less of it than Q.
-    void jump(GaussianLaw::Jumps jumps) {
-        const double log_mass = log_mass_above(jumps.upper, jumps.from);
-        const double larger = jumps.weight * std::exp(max(jumps.log_ratio, 0.0));
-        if (!splits()) return miss(larger, log_mass);
-        law_.log_missing = log_sum(law_.log_missing, std::log(larger) + log_mass + 1e-9);
-        law_.jumps.push_back(std::move(jumps));
+        law_.log_missing = log_sum(law_.log_missing, std::log(weight) + log_mass + 1e-9);
     }
     bool is_negligible(double weight) {  // a label rarer than the cutoff
         if (std::log(weight) > log_cut_) return false;
@@ -725,7 +681,7 @@ class GaussianLawBuilder {
         law_.lowest = min(law_.lowest, lowest), law_.highest = max(law_.highest, highest);
     }
 
-    double log_cut_, log_jump_;
+    double log_cut_;
     GaussianLaw law_;
 };
 

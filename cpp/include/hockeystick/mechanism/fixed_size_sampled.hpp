@@ -35,9 +35,6 @@ class FixedSizeSampled final : public Pair {
     std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
         return base_->fixed_size_cumulant(rate_, cutoff, tools);
     }
-    bool add_law(double, Direction, GaussianLawBuilder& law) const override {
-        return base_->add_fixed_size_law(rate_, law);
-    }
     bool has_cutoff(double, Direction direction) const override { return base_->has_cutoff(rate_, direction); }
     double dominating_shift() const override { return base_->is_gaussian() ? base_->dominating_shift() : infinity; }
     // The rate is smaller if nothing rare happens, which only lessens the loss.

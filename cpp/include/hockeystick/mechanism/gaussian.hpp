@@ -45,12 +45,8 @@ class Gaussian final : public Pair {
     std::unique_ptr<Cumulant> fixed_size_cumulant(double rate, double cutoff,
                                                   const CumulantTools& tools) const override {
         GaussianLawBuilder law(cutoff);
-        add_fixed_size_law(rate, law);
-        return pieces_cumulant(std::move(law), tools);
-    }
-    bool add_fixed_size_law(double rate, GaussianLawBuilder& law) const override {
         law.add_fixed_size(noise_.shift, rate, 1.0);
-        return true;
+        return pieces_cumulant(std::move(law), tools);
     }
     double renyi(double order, double rate, Direction) const override {
         const double half = 0.5 * noise_.shift * noise_.shift, whole = order * half * renyi_up;

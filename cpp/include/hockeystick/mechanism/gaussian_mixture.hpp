@@ -102,12 +102,8 @@ class GaussianMixture final : public Pair {
     std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,
                                        const CumulantTools& tools) const override {
         GaussianLawBuilder law(cutoff);
-        add_law(rate, direction, law);
-        return pieces_cumulant(std::move(law), tools);
-    }
-    bool add_law(double rate, Direction direction, GaussianLawBuilder& law) const override {
         law.add_mixture(ShiftMixture(mixture_, rate), {1.0}, direction);
-        return true;
+        return pieces_cumulant(std::move(law), tools);
     }
     bool has_cutoff(double, Direction) const override { return true; }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }

@@ -20,15 +20,10 @@ class HiddenCopies final : public Pair {
               rate)) {}
     Loss loss(Direction) const override { return loss_; }
     bool has_cumulant(double rate) const override { return rate == 1.0 && mixture_is_covered(mixture_, rate_); }
-    std::unique_ptr<Cumulant> cumulant(double rate, Direction direction, double cutoff,
-                                       const CumulantTools& tools) const override {
+    std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
         GaussianLawBuilder law(cutoff);
-        add_law(rate, direction, law);
-        return pieces_cumulant(std::move(law), tools);
-    }
-    bool add_law(double, Direction, GaussianLawBuilder& law) const override {
         law.add_hidden_copies(mixture_, rate_, loss_->first(), loss_->second());
-        return true;
+        return pieces_cumulant(std::move(law), tools);
     }
     bool has_cutoff(double, Direction) const override { return true; }
     double coarse_renyi(double order, double rate, Direction direction) const override {

@@ -39,13 +39,9 @@ template <class NoiseLoss> class LabelledNoise final : public Pair {
     std::unique_ptr<Cumulant> fixed_size_cumulant(double rate, double cutoff,
                                                   const CumulantTools& tools) const override {
         GaussianLawBuilder law(cutoff);
-        add_fixed_size_law(rate, law);
-        return pieces_cumulant(std::move(law), tools);
-    }
-    bool add_fixed_size_law(double rate, GaussianLawBuilder& law) const override {
         for (std::size_t k = 0; k < mixture_.shifts.size(); ++k)
             law.add_fixed_size(mixture_.shifts[k], rate, mixture_.weights[k]);
-        return is_gaussian_noise;
+        return pieces_cumulant(std::move(law), tools);
     }
     std::vector<double> parameters() const override { return parameters_of(mixture_); }
 

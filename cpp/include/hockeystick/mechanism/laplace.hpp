@@ -47,10 +47,6 @@ class ReplacedLaplace final : public Pair {
         const double largest = 2.0 * shift_ * up;  // no loss is above
         return min((max(moment.value, 0.0) + moment.error) / less * up, largest);
     }
-    PairPointer at_larger_rate(int k) const override {
-        const double larger = larger_rate(rate_, k);
-        return larger < 0.5 ? PairPointer(std::make_shared<ReplacedLaplace>(shift_, larger)) : nullptr;
-    }
     std::vector<double> parameters() const override { return {shift_, rate_}; }
 
   private:

@@ -56,12 +56,6 @@ inline double product_of_rates(double one, double other, End end) {
     return std::nextafter(one * other, end == End::upper ? 1.0 : 0.0);
 }
 
-// The k-th rate above this one of those that divide each factor of 2 into four. The same grid for
-// all rates, so that upper ends at wide brackets do not fall where the rate rises.
-inline double larger_rate(double rate, int k) {
-    return max(std::exp2((std::floor(4.0 * std::log2(rate)) + k) / 4.0), rate);
-}
-
 // The reciprocal of a noise multiplier is the shift, which must be finite too.
 inline void require_noise_multiplier(double x) {
     require(positive(x), "noise_multiplier", "be positive and finite", x);
@@ -155,11 +149,6 @@ class Pair : public std::enable_shared_from_this<Pair> {
         return nullptr;
     }
 
-    // Adds the law of the pair on such a sample to a builder, if it is one of Gaussian pieces; else
-    // returns false. accounting/jump_expansion.hpp splits these laws.
-    virtual bool add_law(double /*rate*/, Direction, GaussianLawBuilder&) const { return false; }
-    virtual bool add_fixed_size_law(double /*rate*/, GaussianLawBuilder&) const { return false; }
-
     // An upper bound of the Renyi divergence, of an order >= 1, of the pair on a Poisson sample of
     // this rate. Where a class has no closed form, the curves of both directions make it
     // (loss/curve_integral.hpp); it is infinite where a loss is.
@@ -215,11 +204,6 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // knows a simpler one than PoissonSampled; else null. Callers use `poisson_sampled`
     // (mechanism/poisson_sampled.hpp), which handles both cases.
     virtual PairPointer sampled(double /*rate*/, End) const { return nullptr; }
-
-    // A pair that leaks at least as much, and is easier to compose: the same on a Poisson sample of
-    // a larger rate, the k-th on a grid (`larger_rate`), if that is below one half. A sample is a
-    // sample of a larger one, and divergences are jointly convex. Null if the class knows none.
-    virtual PairPointer at_larger_rate(int /*k*/) const { return nullptr; }
 
     // The pair on a Poisson sample of 0 < rate < 1 where a record is replaced, if the class has a
     // closed form; else null.

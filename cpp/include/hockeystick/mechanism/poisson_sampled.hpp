@@ -32,9 +32,6 @@ class PoissonSampled final : public Pair {
                                        const CumulantTools& tools) const override {
         return base_->cumulant(rate_, direction, cutoff, tools);
     }
-    bool add_law(double, Direction direction, GaussianLawBuilder& law) const override {
-        return base_->add_law(rate_, direction, law);
-    }
     bool has_cutoff(double, Direction direction) const override { return base_->has_cutoff(rate_, direction); }
     double renyi(double order, double rate, Direction direction) const override {
         return rate == 1.0 ? base_->renyi(order, rate_, direction) : Pair::renyi(order, rate, direction);
@@ -62,10 +59,6 @@ class PoissonSampled final : public Pair {
     PairPointer sampled_and_replaced(double rate, End end) const override {
         const double both = product_of_rates(rate_, rate, end);
         return both > 0.0 ? base_->sampled_and_replaced(both, end) : nothing();
-    }
-    PairPointer at_larger_rate(int k) const override {
-        const double larger = larger_rate(rate_, k);
-        return larger < 0.5 ? PairPointer(std::make_shared<PoissonSampled>(base_, larger)) : nullptr;
     }
     // The rate is smaller if nothing rare happens, which only lessens the loss.
     WithoutRare without_rare(double share) const override {

@@ -31,19 +31,11 @@ class ReplacedGaussian final : public Pair {
     }
     std::unique_ptr<Cumulant> cumulant(double, Direction, double cutoff, const CumulantTools& tools) const override {
         GaussianLawBuilder law(cutoff);
-        add_law(1.0, Direction::remove, law);
-        return pieces_cumulant(std::move(law), tools);
-    }
-    bool add_law(double, Direction, GaussianLawBuilder& law) const override {
         law.add_replaced(shift_, rate_, 1.0);
-        return true;
+        return pieces_cumulant(std::move(law), tools);
     }
     bool has_cutoff(double, Direction) const override { return true; }
     double dominating_shift() const override { return 2.0 * shift_; }
-    PairPointer at_larger_rate(int k) const override {
-        const double larger = larger_rate(rate_, k);
-        return larger < 0.5 ? PairPointer(std::make_shared<ReplacedGaussian>(shift_, larger)) : nullptr;
-    }
     std::vector<double> parameters() const override { return {shift_, rate_}; }
 
   private:

@@ -91,12 +91,8 @@ class TruncatedPoisson final : public Pair {
     std::unique_ptr<Cumulant> cumulant(double, Direction direction, double cutoff,
                                        const CumulantTools& tools) const override {
         GaussianLawBuilder law(cutoff);
-        add_law(1.0, direction, law);
-        return pieces_cumulant(std::move(law), tools);
-    }
-    bool add_law(double, Direction direction, GaussianLawBuilder& law) const override {
         for (const TruncatedLabel& label : labels()) add_to(law, label, direction);
-        return true;
+        return pieces_cumulant(std::move(law), tools);
     }
     bool has_cutoff(double, Direction) const override { return true; }
 

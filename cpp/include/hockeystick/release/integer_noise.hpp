@@ -84,6 +84,21 @@
 // else anything. Which of both is no more than told, and W is computed from Gaussian noise. QED.
 // (Completing the square is the convolution lemma of discrete Gaussians: Regev 2009, Peikert 2010.)
 //
+// Theorem 5. Let every coordinate of the noise have one symmetric, log-concave law on the integers,
+// A(k) its mass from k on, Q the normal tail, z(k) = Q^-1(A(k)), and c >= z(k + 1) - z(k) for
+// 0 <= k < m. Moved by any vector of integers of norm D <= m, d coordinates of it at most, it is
+// dominated by the composition of Gaussian noise of deviation 1 moved by c D with a release that
+// tells all with probability 1 - (1 - t)^d, t = A(m + 1 - D).
+//
+// Proof. Let one coordinate move by s > 0. The best tests are thresholds, of the masses A(k) and
+// A(k - s), and draws between two of them. By symmetry z(1 - k) = -z(k). So where -m < k - s and
+// k <= m, z(k - s) >= z(k) - c s: the Gaussian's test of mass A(k) has at least the power A(k - s).
+// Where k > m, A(k - s) <= t. Where k - s <= -m, 1 - A(k) = A(1 - k) <= t. In both cases
+// A(k - s) - e^eps A(k) <= t + (1 - t) max(1 - e^eps, 0), as the second release alone has. So
+// the curve of the coordinate is at most that of the composition, and the squares of the shifts
+// c s of independent coordinates add up. QED. The largest difference is 2 z(1), for variances from
+// 1 up little more than one over the deviation: no curvature bound is as small.
+//
 // Errors: every bound is moved by its margin; masses are sums of positive terms, each of which errs
 // by `weight_error` or a few roundings. Cost: at most 4096 series of a few terms for a curvature; a
 // few exponentials an outcome for a law; up to 10^8 products for the law of a sum, and for that of each
@@ -624,6 +639,38 @@ inline Steps rounded_gaussian(double sigma, const IntegerMove& move, double log_
             {approximate_dp(0.0, telling(move.coordinates(), log_range_of_law)), 1.0}};
 }
 
+inline constexpr double least_gaussian_sigma = 2.0;  // below, Renyi divergences are sharper than Theorem 5
+inline constexpr double most_gaussian_norm = 24.0;   // in deviations, where t is far below all deltas
+inline constexpr double most_tabled_sigma = 1e3;     // a law of more outcomes takes more than 10 ms
+inline constexpr double least_gaussian_tail = 1e-280;
+
+inline bool is_nearly_gaussian(double sigma, const IntegerMove& move) {
+    return sigma <= most_tabled_sigma && move.replaced().norm() <= most_gaussian_norm * sigma;
+}
+
+// The two pairs of Theorem 5.
+inline Steps nearly_gaussian(const IntegerLaw& law, const IntegerMove& move) {
+    const double rounding = 2.0 * static_cast<double>(law.size()) * one_ulp;
+    std::vector<double> tails;  // at most, from the last one down to A(1)
+    double high = law.missing, low = 0.0, next = nan, c = 0.0, last = 0.0;
+    for (std::size_t k = law.size() - 1; k > law.reach(); --k) {
+        high += law.high[k], low += law.low[k];
+        tails.push_back(high * (1.0 + rounding));
+        if (low < least_gaussian_tail) continue;
+        const double error = 64.0 * one_ulp;
+        const double most = q_inv(low * (1.0 - rounding)) * (1.0 + error) + error;
+        const double least = q_inv(min(tails.back(), 0.5)) * (1.0 - error) - error;
+        if (last == 0.0) last = static_cast<double>(k - law.reach());
+        else c = max(c, next - least);
+        next = most;
+    }
+    c = max(c, 2.0 * next) * up;
+    const double from = last + 1.0 - std::floor(move.norm());  // of t
+    const double t = from >= 1.0 ? tails[tails.size() - static_cast<std::size_t>(from)] : 1.0;
+    const double told = min(move.coordinates() * t * up, 1.0);
+    return {{Gaussian::of_shift(c * move.norm() * up), 1.0}, {approximate_dp(0.0, told), 1.0}};
+}
+
 // Noise on each coordinate of a vector of integers, independently, all of one law.
 class IntegerNoise {
   public:
@@ -675,13 +722,18 @@ class DiscreteGaussianNoise final : public IntegerNoise {
     explicit DiscreteGaussianNoise(double sigma)
         : IntegerNoise(curvature_of_sum(sigma, 1.0), curvature_of_sum(sigma, 1.0)), sigma_(sigma) {}
 
-    bool has_pair(const IntegerMove& move) const override { return enumerates(move) || sigma_ >= least_rounded_sigma; }
+    bool has_pair(const IntegerMove& move) const override {
+        return enumerates(move) || sigma_ >= least_rounded_sigma || has_tail_pair(move);
+    }
     double log_range_of_law() const override { return 0.0; }
 
   private:
     // Whether the largest vectors are few: at most 220 of a squared norm of at most 64.
     bool enumerates(const IntegerMove& move) const {
         return move.dimension == 1.0 || (move.replaced().squared() <= 64 && sigma_ <= 16.0);
+    }
+    bool has_tail_pair(const IntegerMove& move) const {
+        return sigma_ >= least_gaussian_sigma && is_nearly_gaussian(sigma_, move);
     }
     Steps composed(const IntegerVector& vector) const {
         Steps steps;
@@ -691,7 +743,9 @@ class DiscreteGaussianNoise final : public IntegerNoise {
         return steps;
     }
     Steps dominating(const IntegerMove& move, WorkBudget& budget) const override {
-        if (!enumerates(move)) return rounded_gaussian(sigma_, move, 0.0);
+        if (!enumerates(move))
+            return has_tail_pair(move) ? nearly_gaussian(discrete_gaussian_law(sigma_), move)
+                                       : rounded_gaussian(sigma_, move, 0.0);
         if (move.dimension == 1.0) return composed({integer_root(move.squared())});
         const std::vector<IntegerVector> vectors = largest_vectors(move);
         return vectors.size() == 1 ? composed(vectors[0]) : Steps{{pair_of_vectors(sigma_, vectors, budget), 1.0}};
@@ -715,7 +769,7 @@ class SumOfDiscreteGaussians final : public IntegerNoise {
           clients_(clients), total_(std::sqrt(clients) * sigma), log_range_(log_range_of_sum(sigma, clients)) {}
 
     bool has_pair(const IntegerMove& move) const override {
-        if (move.dimension == 1.0 && is_convolved()) return true;
+        if (is_convolved() && (move.dimension == 1.0 || has_tail_pair(move))) return true;
         return total_ >= least_rounded_sigma && telling(move.replaced().coordinates(), log_range_) <= 1e-15;
     }
     double log_range_of_law() const override { return log_range_; }
@@ -725,10 +779,14 @@ class SumOfDiscreteGaussians final : public IntegerNoise {
     bool is_convolved() const {
         return clients_ <= 1e5 && 2.0 * std::sqrt(2.0 * mass_depth * clients_) * sigma_ + 3.0 <= 0x1p14;
     }
+    bool has_tail_pair(const IntegerMove& move) const {
+        return total_ >= least_gaussian_sigma && is_nearly_gaussian(total_, move);
+    }
     IntegerLaw law() const { return sum_of_discrete_gaussians(sigma_, static_cast<std::int64_t>(clients_)); }
     Steps dominating(const IntegerMove& move, WorkBudget&) const override {
         if (move.dimension == 1.0 && is_convolved())
             return {{pair_above(law(), static_cast<std::size_t>(integer_root(move.squared()))), 1.0}};
+        if (is_convolved() && has_tail_pair(move)) return nearly_gaussian(law(), move);
         return rounded_gaussian(total_ / up, move, log_range_);
     }
     Steps dominated(const IntegerMove& move) const override {
@@ -746,16 +804,29 @@ class SkellamNoise final : public IntegerNoise {
     explicit SkellamNoise(double variance)
         : IntegerNoise(curvature_of_skellam(variance), infinity), variance_(variance) {}
 
-    bool has_pair(const IntegerMove& move) const override { return move.dimension == 1.0 && variance_ <= 1e6; }
+    bool has_pair(const IntegerMove& move) const override {
+        return variance_ <= 1e6 &&
+               (move.dimension == 1.0 || (variance_ >= 1.0 && is_nearly_gaussian(std::sqrt(variance_), move)));
+    }
 
   private:
     Steps dominating(const IntegerMove& move, WorkBudget&) const override {
+        if (move.dimension != 1.0) return nearly_gaussian(skellam_law(variance_), move);
         return {{pair_above(skellam_law(variance_), static_cast<std::size_t>(integer_root(move.squared()))), 1.0}};
     }
     Steps dominated(const IntegerMove& move) const override {
-        return {{pair_below(skellam_law(variance_), static_cast<std::size_t>(attained_vector(move)[0])), 1.0}};
+        const std::int64_t squared = IntegerMove{move.sensitivity}.squared();
+        const double most = min(move.dimension, most_moved);
+        auto part = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(squared) / most)));
+        double count = min(static_cast<double>(squared / (part * part)), most);
+        if (count * static_cast<double>(part * part) < 0.98 * static_cast<double>(squared))
+            part = integer_root(squared), count = 1.0;
+        const auto shift = static_cast<std::size_t>(move.times * static_cast<double>(part));
+        return {{pair_below(skellam_law(variance_), shift), count}};
     }
 
+    // Coordinates that a vector for lower ends moves alike: many small moves leak more than a large one.
+    static constexpr double most_moved = 64.0;
     double variance_;
 };
 
