@@ -237,7 +237,7 @@ pld_bracket(STEPS, True, False, 1.0, 0.0, 1e-3, nan) -> floor must be non-negati
 contour_bracket([(gaussian(1.0), 1.0)], True, False, nan) -> value must be a number
 last_iterate_bounds([ONES] * 3, 1) -> arguments must hold 10 arrays, not 3
 cyclic_bounds([ONES] * 3, 1) -> arguments must hold 10 arrays, not 3
-sampled_bounds([], True, 1) -> arguments must hold 10 arrays, not 0
+sampled_bounds([], True, True, 1) -> arguments must hold 10 arrays, not 0
 sampled_splits([ONES], True) -> arguments must hold 10 arrays, not 1
 dpsgd_epsilon([], 1) -> arguments must hold 4 arrays, not 0
 pnsgd_gaussian([], 1) -> arguments must hold 9 arrays, not 0
