@@ -406,7 +406,8 @@ class Engine {
             answer.upper = s.question.largest_answer();
             if (!is_inside(s.question) || s.value() == 0.0) return answer;
             std::vector<pld::Step> losses;
-            for (const CountedPair& step : side.steps()) losses.push_back({step.pair->loss(s.direction), step.count});
+            for (const CountedPair& step : side.steps())
+                losses.push_back({step.pair->loss_for_grid(s.direction), step.count});
             pld::GradedComposition graded(std::move(losses), stop_);
             const Interval found = graded.bracket({s.question.for_epsilon, s.value()}, known, good_enough);
             work_ += graded.work();

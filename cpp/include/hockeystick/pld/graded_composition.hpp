@@ -41,7 +41,7 @@ inline constexpr double wide_from = 4.0, widening = 0.3;      // cells widen fas
 inline constexpr double negligible = 1e-7, much_lost = 1e-3;  // of the mass, beyond the ends
 inline constexpr double negligible_in_a_row = 1e-8;           // of delta, over the steps and the cells
 inline constexpr double most_error = 0.01, most_epsilon = 600.0, least_log_delta = -600.0;
-inline constexpr double most_graded_work = 1.2e8;  // about a quarter of a second
+inline constexpr double most_graded_work = 2.5e8;  // half a second
 inline constexpr int most_rounds = 8;
 }  // namespace tune
 
@@ -155,7 +155,7 @@ template <bool raised> class GradedSums {
             const std::size_t low = first_from(grid_.low()), end = first_from(grid_.high());
             const auto rare = [&](double beyond) { return mass * beyond >= least_; };
             const auto cut = std::partition_point(from.begin() + static_cast<std::ptrdiff_t>(low),
-                                                  from.begin() + static_cast<std::ptrdiff_t>(max(low, end)), rare);
+                                                  from.begin() + static_cast<std::ptrdiff_t>(std::max(low, end)), rare);
             const auto high = static_cast<std::size_t>(cut - from.begin());
             if (raised) masses_[0][0] += mass * (from[begin] - from[low]);
             if (raised) sum.infinite += mass * from[high];
