@@ -53,10 +53,7 @@ std::map<std::string, std::vector<double>> table(const std::string& text) {
 """
 CALLS = {
     "gdp_delta": ("hs.gdp_delta(1.0, 0.5)", "core.gdp_delta([1.0, 0.5], 1)"),
-    "dpsgd_epsilon": (
-        "hs.dpsgd_epsilon(1.1, 0.01, 1000, 1e-5)",
-        "core.dpsgd_epsilon([1.1, 0.01, 1000.0, 1e-5], 1)",
-    ),
+    "dpsgd_epsilon": ("hs.dpsgd_epsilon(1.1, 0.01, 1000, 1e-5)", "core.dpsgd_epsilon([1.1, 0.01, 1000.0, 1e-5], 1)"),
 }
 
 

@@ -475,10 +475,7 @@ def test_the_program(tmp_path: Path) -> None:
         return done.returncode, done.stdout
 
     ledger = gaussian(1.0, 0.01), 1000
-    assert run(certificate("1.82824", "1e-5", ledger)) == (
-        0,
-        "proved: delta(1.82824) is at most 1e-5\n",
-    )
+    assert run(certificate("1.82824", "1e-5", ledger)) == (0, "proved: delta(1.82824) is at most 1e-5\n")
     code, said = run(certificate("1.8282", "1e-5", ledger))
     assert code == 1
     assert said.startswith("not proved: this proof says at most about 1.00")

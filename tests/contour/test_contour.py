@@ -115,11 +115,7 @@ def test_decay_bounds_the_characteristic_function_from_there_on(sigma, rate, for
     assert decay[-1] < math.log(0.9)
 
 
-@given(
-    shift=st.floats(0.02, 3.0),
-    steps=st.integers(1, 10**6),
-    depth=st.floats(-690.0, -0.11),
-)
+@given(shift=st.floats(0.02, 3.0), steps=st.integers(1, 10**6), depth=st.floats(-690.0, -0.11))
 def test_gaussian_steps_agree_with_the_closed_form(shift, steps, depth):
     """T Gaussians of shift r are one of shift r sqrt T, whatever the depth, to 1e-11 in log delta."""
     mu = shift * math.sqrt(steps)
@@ -214,10 +210,7 @@ def test_large_losses_that_never_happen_do_no_harm():
 
 def test_what_has_no_cumulant_here_is_left_to_others():
     """Outcomes of one distribution only, and mechanisms of bounded range."""
-    for ledger in (
-        [("discrete", [0.5, 0.5, 0.0, 1.0], 1.0, 3.0)],
-        [("bounded_range", [1.0], 1.0, 3.0)],
-    ):
+    for ledger in ([("discrete", [0.5, 0.5, 0.0, 1.0], 1.0, 3.0)], [("bounded_range", [1.0], 1.0, 3.0)]):
         assert pairs.contour_bracket(ledger, True, True, 1e-5) is None
 
 
@@ -261,10 +254,7 @@ def test_deltas_that_leave_the_doubles_ask_for_no_endless_cut():
 
 @pytest.mark.parametrize(
     ("header", "page", "title"),
-    [
-        ("contour/contour.hpp", "contour.md", "## Strategies"),
-        ("accounting/engine.hpp", "accounting.md", "## The list"),
-    ],
+    [("contour/contour.hpp", "contour.md", "## Strategies"), ("accounting/engine.hpp", "accounting.md", "## The list")],
 )
 def test_the_pages_have_the_lists(header, page, title):
     """The table of a page has the entries of the list that is walked, in its order; rows of one name in a row are one."""

@@ -209,10 +209,7 @@ def sharp(sigma, rate, steps, eps):
 
 
 @given(
-    sigma=st.floats(0.3, 3.0),
-    log_rate=st.floats(-11.5, -0.8),
-    steps=st.integers(2, 400),
-    log_eps=st.floats(-6.0, 2.0),
+    sigma=st.floats(0.3, 3.0), log_rate=st.floats(-11.5, -0.8), steps=st.integers(2, 400), log_eps=st.floats(-6.0, 2.0)
 )
 def test_slices_agree_with_one_line(sigma, log_rate, steps, log_eps):
     """Both brackets of one delta overlap, whichever way it was found."""

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.correlated_noise import (
-    conditional_composition,
-    square_root_coefficients,
-    tree_strategy,
-)
+from hockeystick.correlated_noise import conditional_composition, square_root_coefficients, tree_strategy
 from hockeystick.correlated_noise.conditional import PRODUCTS, posterior_bounds
 from participation import as_arrays, batch_law, mixture_deltas, toeplitz
 

@@ -96,10 +96,6 @@ def test_near_what_samples_say(case: tuple[int, int, float, int, float], sampled
     """Epsilons at delta 1e-3 that were estimated by another program are at most a third lower."""
     separation, bands, rate, steps, noise = case
     found = min_separated_poisson(
-        square_root_coefficients(bands),
-        separation=separation,
-        sampling_rate=rate,
-        steps=steps,
-        noise_multiplier=noise,
+        square_root_coefficients(bands), separation=separation, sampling_rate=rate, steps=steps, noise_multiplier=noise
     )
     assert sampled * 0.98 < found.epsilon(1e-3) < sampled * 1.35

@@ -47,10 +47,7 @@ CONSTRUCTORS = {
         *vectors_of(m),
     ),
     hs.ExponentialMechanism: lambda m: ("exponential", m.epsilon),
-    hs.FixedSizeSampled: lambda m: (
-        *("fixed_size_sampled", m.mechanism, m.num_records, m.batch_size),
-        m.replacement,
-    ),
+    hs.FixedSizeSampled: lambda m: (*("fixed_size_sampled", m.mechanism, m.num_records, m.batch_size), m.replacement),
     hs.Gaussian: lambda m: ("gaussian", m.noise_multiplier),
     hs.Laplace: lambda m: ("laplace", m.noise_multiplier),
     hs.MixtureOfGaussians: lambda m: (

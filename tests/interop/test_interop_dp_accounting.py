@@ -44,8 +44,7 @@ SUITES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "least"),
-    [pytest.param(*suite, marks=[pytest.mark.slow] * (suite[1] > 13)) for suite in SUITES.items()],
+    ("name", "least"), [pytest.param(*suite, marks=[pytest.mark.slow] * (suite[1] > 13)) for suite in SUITES.items()]
 )
 def test_upstream_suite(name, least):
     """Of dp_accounting's own tests, with ours in the place of theirs, those and only those fail that are listed with a proof."""

@@ -136,12 +136,7 @@ def test_gaussian(shift):
 
 
 @settings(max_examples=100)
-@given(
-    shift=st.floats(0.02, 20),
-    log_rate=st.floats(-14, -1e-3),
-    position=st.floats(0, 1),
-    forward=st.booleans(),
-)
+@given(shift=st.floats(0.02, 20), log_rate=st.floats(-14, -1e-3), position=st.floats(0, 1), forward=st.booleans())
 def test_sampled_gaussian(shift, log_rate, position, forward):
     """Both directions of a sampled Gaussian enclose the difference of their exact tails."""
     rate = math.exp(log_rate)

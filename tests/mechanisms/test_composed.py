@@ -54,11 +54,7 @@ def test_pairs_enclose_discrete_mechanisms(p, q, r, s, count, eps):  # noqa: PLR
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
 @given(
-    bits=laws(2),
-    noise=st.floats(0.3, 2.0),
-    rate=st.floats(0.05, 0.9),
-    steps=st.integers(1, 2),
-    eps=st.floats(0.0, 3.0),
+    bits=laws(2), noise=st.floats(0.3, 2.0), rate=st.floats(0.05, 0.9), steps=st.integers(1, 2), eps=st.floats(0.0, 3.0)
 )
 def test_sampled_composition_by_enumeration(bits, noise, rate, steps, eps):
     """A discrete pair and discrete Laplace noise released from one sample: both directions, one and two rounds."""

@@ -43,12 +43,7 @@ def test_order_and_grouping_do_not_matter():
 
 
 @settings(max_examples=12)
-@given(
-    noise=st.floats(0.5, 5),
-    rate=st.floats(1e-3, 1.0),
-    steps=st.integers(1, 500),
-    log_delta=st.floats(-60, -1),
-)
+@given(noise=st.floats(0.5, 5), rate=st.floats(1e-3, 1.0), steps=st.integers(1, 500), log_delta=st.floats(-60, -1))
 def test_queries_agree(noise, rate, steps, log_delta):
     """Delta at the upper end of epsilon(delta) is not above delta, and at the lower end not below it."""
     delta = math.exp(log_delta)

@@ -119,10 +119,7 @@ def test_the_exact_law_by_hand() -> None:
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize(
-    ("rate", "count", "noise", "exact"),
-    [(0.5, 10, 1.0, 0.4587), (0.1, 100, 0.5, 0.0553)],
-)
+@pytest.mark.parametrize(("rate", "count", "noise", "exact"), [(0.5, 10, 1.0, 0.4587), (0.1, 100, 0.5, 0.0553)])
 def test_a_record_less_rescales_all_others(rate: float, count: int, noise: float, exact: float) -> None:
     """Removing one record leaks more than its own part of the mean does: the divisor that counts records is for replacing them."""
     laws = [mean_law(simulate.Poisson(rate), mine, 1.0, count - 1, 1) for mine in (-1.0, None)]

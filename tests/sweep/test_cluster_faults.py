@@ -41,8 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name in BY_DAY else [effort.AT_NIGHT]) for name in faults.SCENARIOS],
+    "name", [pytest.param(name, marks=[] if name in BY_DAY else [effort.AT_NIGHT]) for name in faults.SCENARIOS]
 )
 def test_nothing_lost_nothing_twice(
     tmp_path: Path, cluster: faults.Cluster, whole: dict[str, bytes], name: str

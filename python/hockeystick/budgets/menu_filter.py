@@ -32,6 +32,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import fft
 
 from hockeystick._checks import OPEN_PROBABILITY, Array, positive_scalar, scalar
@@ -73,7 +74,7 @@ class GridStep(NamedTuple):
     infinite: float
 
     @property
-    def losses(self) -> Array:
+    def losses(self) -> NDArray[np.int64]:
         """The finite losses, in units of h."""
         return np.arange(self.first, self.first + self.masses.size)
 
@@ -147,9 +148,9 @@ class Strategies:
         kept = {0: self._transformed(reached)}
         while level < most:
             new = reached
-            for cost, *step in zip(costs, self.kernels, self.errors, self.steps, strict=True):
+            for number, cost in enumerate(costs):
                 if cost <= level + 1:
-                    new = np.maximum(new, self._after(*step, *kept[level + 1 - cost]))
+                    new = np.maximum(new, self._after(number, *kept[level + 1 - cost]))
             new = np.minimum.accumulate(np.minimum(new, 1.0))
             if not new[self.zero + aim] <= delta:
                 break
@@ -162,10 +163,11 @@ class Strategies:
         wide = np.concatenate([np.ones(self.before), values, np.full(self.behind, values[-1])]) * self.raised
         return fft.rfft(wide, self.size), float(np.linalg.norm(wide))
 
-    def _after(self, kernel: Array, error: float, step: GridStep, transform: Array, norm: float) -> Array:
+    def _after(self, number: int, transform: Array, norm: float) -> Array:
         """Return what one step and then the strategies of a level leak."""
-        sums = fft.irfft(kernel * transform, self.size)[self.before :][: self.points.size]
-        return ((sums + error * norm) * self.lowered + step.infinite) * (1.0 + LEVEL_ROUNDING)
+        error, infinite = self.errors[number] * norm, self.steps[number].infinite
+        sums: Array = fft.irfft(self.kernels[number] * transform, self.size)[self.before :][: self.points.size]
+        return ((sums + error) * self.lowered + infinite) * (1.0 + LEVEL_ROUNDING)
 
 
 def _tilt(steps: Sequence[GridStep], counts: Sequence[int], h: float, aim: int) -> float:
@@ -229,8 +231,8 @@ def _prices(menu: tuple[Mechanism, ...], epsilon: float, delta: float, adjacency
     kept = range(
         aim % every, min(2 * aim, deltas.size), every
     )  # the aim, whose multiple of h is at most epsilon, is one of them
-    curve = [(epsilon if point == aim else point * h * UP, float(deltas[point])) for point in kept]
-    return Prices(dict(zip(menu, costs, strict=True)), most, curve)
+    known = [(epsilon if point == aim else point * h * UP, float(deltas[point])) for point in kept]
+    return Prices(dict(zip(menu, costs, strict=True)), most, known)
 
 
 def _alone(mechanism: Mechanism, epsilon: float, delta: float, adjacency: Adjacency) -> int:

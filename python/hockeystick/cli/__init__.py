@@ -222,9 +222,7 @@ COMMANDS = {
         "draw heat maps with iso-lines", ("sweep plot out --x steps --y noise_multiplier",), sweep.plot
     ),
     "sweep report": Command(
-        "write one page of HTML with pictures, tables and the plan",
-        ("sweep report out -o report.html",),
-        sweep.report,
+        "write one page of HTML with pictures, tables and the plan", ("sweep report out -o report.html",), sweep.report
     ),
     "sweep best": Command(
         "show the best cell under a condition",

@@ -177,12 +177,7 @@ MAX_BANDS, MAX_ROWS = 512, 192  # some ten seconds
 
 
 def conditional_composition(
-    strategy: ArrayLike,
-    *,
-    steps: int | None = None,
-    sampling_rate: float,
-    noise_multiplier: float,
-    failure: float,
+    strategy: ArrayLike, *, steps: int | None = None, sampling_rate: float, noise_multiplier: float, failure: float
 ) -> Accountant:
     """Return the ledger of a matrix mechanism of which every step draws its own Poisson sample: of independent steps that dominate it.
 

@@ -256,11 +256,7 @@ def inverse_sensitivity(
     """
     strategy, error = _inverted(inverse, steps)
     found = matrix_sensitivity(
-        strategy,
-        steps=steps,
-        participation=participation,
-        separation=separation,
-        max_participations=max_participations,
+        strategy, steps=steps, participation=participation, separation=separation, max_participations=max_participations
     )
     return found._replace(lower=found.lower / (1.0 + error) * DOWN, upper=found.upper / (1.0 - error) * UP)
 

@@ -11,12 +11,7 @@ from hockeystick._checks import STRICT, Array, Checks, Domain, broadcast, same_l
 from hockeystick._checks import arguments as by_name
 
 # A budget is to be met by noise, and a step size is found from the smoothness. Noise may be left out where there is none.
-DOMAINS = {
-    "delta": "inside",
-    "epsilon": "positive",
-    "noise_std": "non_negative",
-    "smoothness": "positive",
-}
+DOMAINS = {"delta": "inside", "epsilon": "positive", "noise_std": "non_negative", "smoothness": "positive"}
 
 PAIRS = (
     ("silos_per_round", "num_silos"),

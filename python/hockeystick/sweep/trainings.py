@@ -131,12 +131,7 @@ def model_sensitivity(*, num_threads: int | None = None, on_error: str = "raise"
 
 
 def epsilon(
-    *,
-    delta: Any,
-    released: str | None = None,
-    num_threads: int | None = None,
-    on_error: str = "raise",
-    **settings: Any,
+    *, delta: Any, released: str | None = None, num_threads: int | None = None, on_error: str = "raise", **settings: Any
 ) -> Array:
     """Return the certified epsilon of what a training releases, as `Algorithm.guarantee` has it; a note says what that is.
 
