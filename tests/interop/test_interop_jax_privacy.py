@@ -8,7 +8,8 @@ accounting = pytest.importorskip(
     "jax_privacy.accounting", reason="pip install --no-deps jax-privacy, and jax, optax, chex"
 )
 
-from hockeystick.interop.jax_privacy import HockeyStickAccountantConfig
+from hockeystick import correlated_noise
+from hockeystick.interop.jax_privacy import HockeyStickAccountantConfig, guarantee_of
 
 
 def test_its_training_accountant():
@@ -21,6 +22,48 @@ def test_its_training_accountant():
     assert spent <= theirs.compute_epsilon(1000, accounting.DpParams(**settings))
     cycles = accountant.compute_epsilon(1000, accounting.DpParams(**settings, cycle_length=10))
     assert cycles == pytest.approx(float(hs.dpsgd_epsilon(1.0, 0.1, 100, 1e-5)), rel=1e-9)
+
+
+def test_its_batches():
+    """Batches of each kind have the guarantee of the same participation; one that is not known is refused."""
+    selection, roots = pytest.importorskip("jax_privacy.batch_selection"), correlated_noise.square_root_coefficients(4)
+    shared = {"steps": 64, "noise_multiplier": 4.0}
+    samples = shared | {"separation": 8, "sampling_rate": 0.1}
+    cases = [
+        (selection.BallsInBinsSampling(64, 8), {}, correlated_noise.balls_in_bins(roots, bins=8, **shared)),
+        (
+            selection.BMinSepSampling(0.1, 64, 8),
+            {},
+            correlated_noise.min_separated_poisson(roots, warm_start=True, **samples),
+        ),
+        (
+            selection.BMinSepSampling(0.1, 64, 8, warm_start=False, truncated_batch_size=9),
+            {},
+            correlated_noise.min_separated_poisson(roots, truncated=True, **samples),
+        ),
+        (
+            selection.CyclicPoissonSampling(0.1, 64, cycle_length=8),
+            {},
+            hs.Accountant().compose(*correlated_noise.cyclic_poisson(roots, **samples)),
+        ),
+        (
+            selection.CyclicPoissonSampling(0.1, 64, 30, 8),
+            {"num_records": 803},
+            hs.Accountant().compose(
+                *correlated_noise.cyclic_truncated_poisson(
+                    roots, part_size=100, max_batch_size=30, zeroed_out=True, **samples
+                )
+            ),
+        ),
+    ]
+    for batches, given, expected in cases:
+        found = guarantee_of(batches, roots, noise_multiplier=4.0, **given)
+        assert found.epsilon(1e-6) == expected.epsilon(1e-6)
+    for refused in (selection.FixedBatchSampling(10, 64), None):
+        with pytest.raises(TypeError, match="batches must be one of"):
+            guarantee_of(refused, roots, noise_multiplier=4.0)
+    with pytest.raises(ValueError, match="num_records must be given"):
+        guarantee_of(cases[-1][0], roots, noise_multiplier=4.0)
 
 
 def test_its_calibration():
