@@ -68,14 +68,9 @@ class RatioMoments(NamedTuple):
         if len(self.moments) < 3 or epsilon == math.inf:
             return float(epsilon < math.inf)
         if self.replaced:
-            parts = ((self._removed(share * epsilon), share * epsilon) for share in SHARES)
-            return min(
-                1.0,
-                *(
-                    one + math.exp(min(a, 700.0)) * self._added(math.nextafter(epsilon - a, 0.0)) * UP
-                    for one, a in parts
-                ),
-            )
+            parts = ((self._removed(share * epsilon), share * epsilon) for share in SHARES if share * epsilon < 700.0)
+            found = (one + math.exp(a) * self._added(math.nextafter(epsilon - a, 0.0)) * UP for one, a in parts)
+            return min([1.0, *found])
         return min(1.0, max(self._removed(epsilon), self._added(epsilon)))
 
     def step(self) -> str:
