@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ive
 
 import hockeystick as hs
 import integer_laws as exact
@@ -429,3 +430,17 @@ def test_published_bound_of_sums(sigma, number):
             assert ours <= published_sum((sigma, number), order, shift, shift, 100) * 1.06
             if sigma <= 0.75:
                 assert ours <= published_sum((sigma, number), order, shift, shift, 10**6) * 0.02
+
+
+@pytest.mark.parametrize(("variance", "rate"), [(1.0, 0.5), (1.0, 0.05), (2.0, 0.5)])
+def test_samples_of_two_coordinates_of_a_replaced_record(variance, rate):
+    """Both ends beside the worst of all pairs of vectors of norm at most the root of 2, by enumeration: opposite ones need not be the worst."""
+    one = ive(np.abs(np.arange(-30, 31)), variance)
+    still = np.outer(one, one)
+    moved = [np.roll(still, v, (0, 1)) for v in itertools.product((-1, 0, 1), repeat=2)]
+    mixed = [(1.0 - rate) * still + rate * law for law in moved]
+    bracket = hs.Accountant("replace").compose(hs.PoissonSampled(hs.Skellam(variance, 2.0**0.5, 2), rate)).delta_bracket
+    for eps in (0.0, 0.1, 0.7):
+        worst = max(np.maximum(p - math.exp(eps) * q, 0.0).sum() for p in mixed for q in mixed)
+        assert bracket(eps).lower <= worst * (1 + 1e-9)
+        assert 0.0 < worst * (1 - 1e-9) <= bracket(eps).upper

@@ -412,8 +412,9 @@ class PoissonSampled(SampledMechanism):
         if self.sampling_rate == 1.0:
             return self.mechanism._pairs(adjacency, upper=upper)
         if adjacency == "replace" and self.sampling_rate > 0.0:
-            several = self._has(Composed, RandomAllocation)  # opposite contributions need not attain the pair then
             removal = self._removal(upper=upper)
+            # Opposite contributions need not attain the pair of several outputs, nor of several coordinates.
+            several = self._has(Composed, RandomAllocation) or [count for _, count in removal] != [1.0]
             return [(core.poisson_replaced_steps(removal, self.sampling_rate, not several, upper), 1.0)]
         steps = self.mechanism._pairs(adjacency, upper=upper)
         return [(core.poisson_sampled_steps(steps, self.sampling_rate, upper), 1.0)]

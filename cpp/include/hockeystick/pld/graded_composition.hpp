@@ -40,7 +40,7 @@ inline constexpr double scale_near_zero = 0.5;                // of losses, in u
 inline constexpr double wide_from = 4.0, widening = 0.3;      // cells widen faster from so many epsilon on
 inline constexpr double negligible = 1e-7, much_lost = 1e-3;  // of the mass, beyond the ends
 inline constexpr double negligible_in_a_row = 1e-8;           // of delta, over the steps and the cells
-inline constexpr double most_error = 0.01, most_epsilon = 600.0, least_log_delta = -600.0;
+inline constexpr double most_error = 0.01, most_epsilon = 600.0, least_epsilon = 1e-250, least_log_delta = -600.0;
 inline constexpr double most_graded_work = 2.5e8;  // half a second
 inline constexpr int most_rounds = 8;
 }  // namespace tune
@@ -72,7 +72,8 @@ class GradedGrid {
     // The cell of a loss between the ends, or a neighbour whose end is off by at most `error`.
     std::size_t cell_of(double loss) const {
         const std::int64_t t = fine(std::fabs(loss)) - base_;
-        return cell_of_[static_cast<std::size_t>(loss < 0.0 ? below_ - 1 - t : below_ + t)];
+        const std::int64_t at = loss < 0.0 ? below_ - 1 - t : below_ + t;  // at an end it may be off by one
+        return cell_of_[static_cast<std::size_t>(std::min(std::max(at, std::int64_t{0}), below_ + above_ - 1))];
     }
     // The rounding of a sum of two losses, and of cell_of.
     double error(double loss) const { return 8.0 * unit_roundoff * (std::fabs(loss) + unit_); }
@@ -222,13 +223,15 @@ inline GradedStep put_on(const GradedGrid& grid, const PrivacyLoss& loss) {
         const double mass = far - near, error = error_of(far) + error_of(near);
         return Interval{max(mass - error, 0.0), max(mass, 0.0) + error};
     };
+    const double moved = loss.errors().loss;
+    const auto off_at = [moved](double at) { return sound::cut * (1.0 + std::fabs(at)) + moved; };
     const std::size_t n = grid.ends.size();
     const GradedMeasure empty{grid.ends, std::vector<double>(n), 0.0, sixteen_roundings};
     GradedStep step{empty, empty};
     LossMasses left = loss.masses(grid.low());
     step.raised.masses[0] = left.p_below + error_of(left.p_below);
     for (std::size_t k = 0; k < n; ++k) {
-        const double at = grid.ends[k], off = sound::cut * (1.0 + std::fabs(at));
+        const double at = grid.ends[k], off = off_at(at);
         step.raised.losses[k] += off, step.lowered.losses[k] -= off;
         if (k + 1 == n) break;
         const LossMasses right = loss.masses(grid.ends[k + 1]);
@@ -241,8 +244,7 @@ inline GradedStep put_on(const GradedGrid& grid, const PrivacyLoss& loss) {
         step.lowered.masses[k] = p.lower;
         const double middle = p.lower > 0.0 ? std::log(p.lower / q.upper) : -infinity;
         const double next = grid.ends[k + 1];  // losses rise, rounding included: products look them up
-        step.lowered.losses[k] = min(max(middle - sound::cut * (1.0 + std::fabs(middle)), step.lowered.losses[k]),
-                                     next - sound::cut * (1.0 + std::fabs(next)));
+        step.lowered.losses[k] = min(max(middle - off_at(middle), step.lowered.losses[k]), next - off_at(next));
         left = right;
     }
     const double infinite = loss.p_infinite(), infinite_error = 2.0 * unit_roundoff * loss.errors().infinite;
@@ -271,7 +273,7 @@ class GradedComposition {
         } else {
             log_delta = std::log(min(mass_above(eps), known.upper));
         }
-        if (!(log_delta > tune::least_log_delta && eps > 0.0 && eps < tune::most_epsilon)) return known;
+        if (!(log_delta > tune::least_log_delta && eps > tune::least_epsilon && eps < tune::most_epsilon)) return known;
         double width = tune::first_width, reach = 2.0, before = infinity;
         for (int round = 0; round < tune::most_rounds; ++round) {
             const GradedGrid grid = grid_for(eps, log_delta, width, reach);
