@@ -242,7 +242,6 @@ make("discrete_gaussian_vector", 1.0, 0.5, 2.0) -> sensitivity must lie in \[1, 
 make("discrete_gaussian_vector", 1.0, 1.0, 1.5) -> dimension must be infinite or an integer in \[1, 2\^53\], not 1\.5
 make("distributed_discrete_gaussian", 1.0, 0.0, 1.0, 2.0) -> num_clients must be an integer in \[1, 2\^53\], not 0
 make("skellam", 0.0, 1.0, 1.0) -> noise_variance must lie in \[1e-6, 1e12\], not 0
-make("skellam", 9.0, 1.0, 2.0) -> no dominating pair is known of skellam with these parameters
 make("randomized_response", 0.5, 1.0) -> num_buckets must be an integer of at least 2, not 1
 make("exponential", 0.0) -> epsilon must lie in \(0, 600\], not 0
 make("permute_and_flip", 601.0) -> epsilon must lie in \(0, 600\], not 601

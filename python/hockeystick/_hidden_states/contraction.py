@@ -104,18 +104,24 @@ class ShiftedInterpolation:
 
     value: float
     start: int
-    _rho: Array = field(repr=False)  # (T,)
+    _rho: Array = field(repr=False)  # (T,), or 0-d for constants
     _gamma: Array = field(repr=False)
+    _rounds: int = field(repr=False)
     _gap: float = field(repr=False)  # before round `start`
 
     @cached_property
     def _sequences(self) -> tuple[Array, Array]:
-        if (rounds := self._rho.size) > LARGEST_SEQUENCE:
-            size = rounds * 150 / 1e9
+        if self._rounds > LARGEST_SEQUENCE:
+            size = self._rounds * 150 / 1e9
             raise ValueError(
-                f"the shifts of {rounds} rounds would need {size:.0f} GB; ask for at most {LARGEST_SEQUENCE} rounds"
+                f"the shifts of {self._rounds} rounds would need {size:.0f} GB; ask for at most {LARGEST_SEQUENCE} rounds"
             )
-        return core.shift_certificate(self._rho, self._gamma, self.start, self._gap)[1:]
+        return core.shift_certificate(*self._from(0), self.start, self._gap)[1:]
+
+    def _from(self, round: int) -> tuple[Array, Array]:
+        """Return rho and gamma of the rounds from one on."""
+        rho, gamma = (np.broadcast_to(x, (self._rounds,))[round:] for x in (self._rho, self._gamma))
+        return rho, gamma
 
     def certificate(self, noise_std: float, *, epsilon: float | None = None, delta: float | None = None) -> str:
         """Return a certificate of what the last iterate reveals: a claim in JSON that a program proves which shares no code with this library.
@@ -150,7 +156,7 @@ class ShiftedInterpolation:
         """
         mu = math.sqrt(max(self.value, 1e-300) * TABLE) / positive_scalar("noise_std", noise_std)
         claim = Accountant("replace").compose(Gaussian(min(2.0 / mu, 1e6))).certificate(epsilon=epsilon, delta=delta)
-        rho, gamma = self._rho[self.start :], self._gamma[self.start :]
+        rho, gamma = self._from(self.start)
         if rho.size > MOST_ROUNDS:
             raise ValueError(f"a certificate holds the shifts of at most {MOST_ROUNDS} rounds, not of {rho.size}")
         weights = core.shift_certificate(rho, gamma, 0, self._gap)[2]
@@ -230,8 +236,7 @@ def shifted_interpolation(
     if count is not None:
         values = _scalar("rho", rho_array), _scalar("gamma", gamma_array)
         value, start = core.constant_shifted_interpolation(*values, count, gap, bound)
-        rho_array, gamma_array = (np.broadcast_to(x, (count,)) for x in values)
-        return ShiftedInterpolation(value, start, rho_array, gamma_array, bound if start else gap)
+        return ShiftedInterpolation(value, start, rho_array, gamma_array, count, bound if start else gap)
     if rho_array.ndim != 1 or rho_array.shape != gamma_array.shape or rho_array.size == 0:
         raise ValueError(
             "rho and gamma must be one-dimensional, of one length, at least 1 (or scalars, with rounds=), "
@@ -240,7 +245,7 @@ def shifted_interpolation(
     start = core.shift_start(rho_array, gamma_array, gap, bound) if bound < np.inf else 0
     gap = bound if start else gap
     value, shifts, weights = core.shift_certificate(rho_array, gamma_array, start, gap)
-    result = ShiftedInterpolation(value, start, rho_array.copy(), gamma_array.copy(), gap)
+    result = ShiftedInterpolation(value, start, rho_array.copy(), gamma_array.copy(), rho_array.size, gap)
     result.__dict__["_sequences"] = shifts, weights  # known already
     return result
 

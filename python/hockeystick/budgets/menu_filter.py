@@ -33,7 +33,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 from hockeystick._checks import OPEN_PROBABILITY, Array, positive_scalar, scalar
 from hockeystick._checks.shown import shown
@@ -125,6 +124,9 @@ class Strategies:
         self.before = max(0, *(step.losses[-1] for step in self.steps))  # left and right of the points
         self.behind = max(0, *(-step.first for step in self.steps))
         wide = np.arange(-left - self.before, aim + right + self.behind + 1)
+        from scipy import fft  # noqa: PLC0415 - SciPy is imported when first needed
+
+        self.fft = fft
         self.size = fft.next_fast_len(wide.size + self.before + self.behind, real=True)
         self.raised, self.lowered = (
             np.exp(sign * tilt * h * (at - aim)) for sign, at in ((1, wide), (-1, self.points))
@@ -161,12 +163,12 @@ class Strategies:
 
     def _transformed(self, values: Array) -> tuple[Array, float]:
         wide = np.concatenate([np.ones(self.before), values, np.full(self.behind, values[-1])]) * self.raised
-        return fft.rfft(wide, self.size), float(np.linalg.norm(wide))
+        return self.fft.rfft(wide, self.size), float(np.linalg.norm(wide))
 
     def _after(self, number: int, transform: Array, norm: float) -> Array:
         """Return what one step and then the strategies of a level leak."""
         error, infinite = self.errors[number] * norm, self.steps[number].infinite
-        sums: Array = fft.irfft(self.kernels[number] * transform, self.size)[self.before :][: self.points.size]
+        sums: Array = self.fft.irfft(self.kernels[number] * transform, self.size)[self.before :][: self.points.size]
         return ((sums + error) * self.lowered + infinite) * (1.0 + LEVEL_ROUNDING)
 
 
