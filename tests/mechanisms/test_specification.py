@@ -323,8 +323,6 @@ def ends_have_a_witness(mechanism, adjacency):
     pairs_of_laws = witnesses(mechanism, adjacency)
     products = any(isinstance(part, (hs.RandomAllocation, hs.Composed)) for part in mechanism._within())
     coarse = 1.03 if products else 1 + 5e-3  # of wider cells: merging outcomes lowers what is leaked
-    if isinstance(mechanism, hs.Skellam) and mechanism.dimension != 1:
-        coarse = math.inf  # many small moves leak more than these vectors: test_integer_noise has them
     for count in (1, 2) if pairs_of_laws and len(pairs_of_laws[0][0]) <= 900 else (1,):
         ledger = hs.Accountant(adjacency).compose(mechanism, count)
         for eps in EPS:

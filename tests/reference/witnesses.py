@@ -118,9 +118,13 @@ def _(mechanism: hs.DiscreteGaussianVector, adjacency):
 
 @witness.register
 def _(mechanism: hs.Skellam, adjacency):
-    return of_vector(
-        mechanism, adjacency, skellam.pmf(INTEGERS, mechanism.noise_variance / 2, mechanism.noise_variance / 2)
-    )
+    """As many coordinates as the norm allows move by 1 each, seen by their sum: small moves leak more than a large one."""
+    half = mechanism.noise_variance / 2
+    if mechanism.dimension == 1:
+        return of_vector(mechanism, adjacency, skellam.pmf(INTEGERS, half, half))
+    moved = int(mechanism.sensitivity**2)
+    law = skellam.pmf(INTEGERS, moved * half, moved * half)
+    return np.roll(law, moved * (2 if adjacency == "replace" else 1)), law
 
 
 @witness.register

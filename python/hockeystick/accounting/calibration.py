@@ -36,7 +36,7 @@ def calibrate(
     Parameters
     ----------
     make_accountant : callable
-        Takes the parameter (an int if `integer`) and returns an `Accountant`, or another guarantee that has `epsilon` and `delta`. What is spent must rise or fall with it all the
+        Takes the parameter (an int if `integer`) and returns an `Accountant`, or another guarantee with methods `epsilon` and `delta`. What is spent must rise or fall with it all the
         way; which of the two is found out at the ends of the bracket.
     epsilon : float, optional
         Budget, non-negative and finite, together with `delta`.
@@ -89,8 +89,12 @@ def calibrate(
 
     def spent(x: float) -> float:
         accountant = make_accountant(round(x) if integer else x)
-        if not (hasattr(accountant, "epsilon") and hasattr(accountant, "delta")):
-            raise TypeError(f"make_accountant must return an Accountant, or the like of it, not {shown(accountant)}")
+        if not all(
+            callable(getattr(accountant, name, None)) for name in ("epsilon", "delta")
+        ):  # a mechanism has numbers
+            raise TypeError(
+                f"make_accountant must return an Accountant, or a guarantee with methods epsilon and delta, not {shown(accountant)}"
+            )
         return budget.spent(accountant)
 
     at_ends = [spent(x) for x in ends]

@@ -91,12 +91,12 @@ def on_grid(pair: Pair, *, forward: bool, h: float) -> GridStep:
         )
     points = (math.nextafter(h * n, -math.inf) for n in range(first, last + 1))
     curve = np.array([upper_delta(pair, forward, point) for point in points])
-    slopes = np.append(np.maximum(-np.diff(curve), 0.0) / -math.expm1(-h), 0.0)
-    above = np.maximum(slopes[:-1] - math.exp(-h) * slopes[1:], 0.0)
+    decay, fall = math.exp(-h), -math.expm1(-h)
+    slopes = np.append(np.maximum(-np.diff(curve), 0.0) / fall, 0.0)
+    above = np.maximum(slopes[:-1] - decay * slopes[1:], 0.0)
     masses = np.append(max(1.0 - curve[-1] - above.sum(), 0.0), above)
-    decay = math.exp(-h)
-    slopes = np.array([*accumulate(masses[:0:-1], lambda slope, mass: mass + decay * slope)])
-    own = curve[-1] + np.append(-math.expm1(-h) * np.cumsum(slopes)[::-1], 0.0)
+    own_slopes = np.array([*accumulate(masses[:0:-1], lambda slope, mass: mass + decay * slope)])  # from the top down
+    own = curve[-1] + np.append(fall * np.cumsum(own_slopes)[::-1], 0.0)
     lack = 1.0 + ROUNDING + max(0.0, float(np.max(np.where(curve > 0.0, curve / np.maximum(own, 1e-300), 1.0))) - 1.0)
     return GridStep(first, masses * lack, float(curve[-1]) * lack)
 
@@ -117,16 +117,16 @@ class Strategies:
     """The largest divergence of all strategies, level by level of what they may spend."""
 
     def __init__(self, steps: Sequence[GridStep], counts: Sequence[int], h: float, aim: int) -> None:
+        from scipy import fft  # noqa: PLC0415 - SciPy is imported when first needed
+
         tilt = _tilt(steps, counts, h, aim)
+        self.fft, self.h = fft, h
         self.steps = [_shortened(step, -math.ceil(LOWEST / (tilt * h))) for step in steps]
         left, right = (math.ceil(min(REACH, reach / tilt) / h) for reach in (2.0 * LOWEST, LOWEST))
         self.points, self.zero = np.arange(-left, aim + right + 1), left
         self.before = max(0, *(step.losses[-1] for step in self.steps))  # left and right of the points
         self.behind = max(0, *(-step.first for step in self.steps))
         wide = np.arange(-left - self.before, aim + right + self.behind + 1)
-        from scipy import fft  # noqa: PLC0415 - SciPy is imported when first needed
-
-        self.fft = fft
         self.size = fft.next_fast_len(wide.size + self.before + self.behind, real=True)
         self.raised, self.lowered = (
             np.exp(sign * tilt * h * (at - aim)) for sign, at in ((1, wide), (-1, self.points))
@@ -137,7 +137,6 @@ class Strategies:
             kernel[step.losses % self.size] = tilted
             self.kernels.append(fft.rfft(kernel))
             self.errors.append(TRANSFORM_ROUNDING * math.log2(self.size) * float(tilted.sum()))
-        self.h = h
 
     def run(self, costs: Sequence[int], aim: int, delta: float, most: int) -> tuple[int, Array]:
         """Return the last level at which W is at most delta at the point `aim`, up to the most, and W there from 0 on."""
@@ -218,11 +217,8 @@ def _prices(menu: tuple[Mechanism, ...], epsilon: float, delta: float, adjacency
     pairs = [mechanism._pair(adjacency) for mechanism in menu]
     fineness = FINENESS * math.sqrt(min(1.0, max(counts) / OF_STEPS))
     aim = max(1, math.ceil(epsilon / min(_step_of_grid(pair, fineness) for pair in pairs)))
-    h, most, curves = (
-        math.nextafter(epsilon / aim, 0.0),
-        2 * units,
-        [],
-    )  # strategies may leak less than the worst step alone
+    h, curves = math.nextafter(epsilon / aim, 0.0), []  # so that the aim's multiple of h is at most epsilon
+    most = 2 * units  # strategies may leak less than the worst step alone
     for forward in (True,) if all(pair.symmetric for pair in pairs) else (True, False):
         steps = [on_grid(pair, forward=forward, h=h) for pair in pairs]
         most, curve = Strategies(steps, counts, h, aim).run(costs, aim, delta, most)
@@ -230,9 +226,7 @@ def _prices(menu: tuple[Mechanism, ...], epsilon: float, delta: float, adjacency
     if most < min(costs):
         raise ValueError(f"epsilon and delta must leave more than rounding takes, not be {epsilon:g} and {delta:g}")
     every, deltas = max(1, aim // KEPT), np.max([curve[: min(map(len, curves))] for curve in curves], axis=0)
-    kept = range(
-        aim % every, min(2 * aim, deltas.size), every
-    )  # the aim, whose multiple of h is at most epsilon, is one of them
+    kept = range(aim % every, min(2 * aim, deltas.size), every)  # the aim is one of them
     known = [(epsilon if point == aim else point * h * UP, float(deltas[point])) for point in kept]
     return Prices(dict(zip(menu, costs, strict=True)), most, known)
 

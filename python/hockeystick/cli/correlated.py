@@ -16,13 +16,17 @@ PARTICIPATIONS = {"single": "", "cyclic": "separation", "min-separation": "separ
 }
 NEEDS = STRATEGIES | PARTICIPATIONS
 MAY_HAVE = {"square-root": "bands", "min-separation": "max_participations", "min-separated-poisson": "warm_start"}
-FUNCTIONS = {"poisson": "conditional_composition"} | {
-    name: name.replace("-", "_") for name in tuple(PARTICIPATIONS)[4:]
+FUNCTIONS = {  # of `correlated_noise`, for records that are drawn; the others have a sensitivity
+    "poisson": "conditional_composition",
+    "cyclic-poisson": "cyclic_poisson",
+    "min-separated-poisson": "min_separated_poisson",
+    "balls-in-bins": "balls_in_bins",
 }
-OPTIONS: tuple[str, ...] = ("strategy", "participation", "coefficients", "decays", "scales", "bands")
-OPTIONS += ("separation", "max_participations", "failure", "warm_start")
-INDEPENDENT: tuple[str, ...] = ("num_records", "batch_size", "epochs", "drop_last", "sampling", "certificate")
-INDEPENDENT += ("num_clients", "clients_per_round", "rounds")
+CHOICES = ("strategy", "participation")
+NUMBERS = ("coefficients", "decays", "scales", "bands", "separation", "max_participations", "failure", "warm_start")
+OPTIONS = (*CHOICES, *NUMBERS)
+OF_BATCHES = ("num_records", "batch_size", "epochs", "drop_last", "sampling", "certificate")
+OF_CLIENTS = ("num_clients", "clients_per_round", "rounds")
 
 
 def is_asked(chosen: argparse.Namespace) -> bool:
@@ -34,11 +38,11 @@ def is_asked(chosen: argparse.Namespace) -> bool:
 
 def settle(chosen: argparse.Namespace) -> None:
     """Refuse what is missing or of no use."""
-    arguments.refuse(chosen, INDEPENDENT, "not allowed with --strategy")
+    arguments.refuse(chosen, (*OF_BATCHES, *OF_CLIENTS), "not allowed with --strategy")
     arguments.require(chosen, ["participation", "steps"])
     asked = (chosen.strategy, chosen.participation)
     arguments.require(chosen, " ".join(NEEDS[one] for one in asked).split())
-    used = {*OPTIONS[:2], *_names(chosen.strategy), *_names(chosen.participation)}
+    used = {*CHOICES, *_names(chosen.strategy), *_names(chosen.participation)}
     useless = [name for name in (*OPTIONS, "sampling_rate") if name not in used]
     arguments.refuse(chosen, useless, "not allowed with --strategy {} --participation {}".format(*asked))
 

@@ -421,7 +421,10 @@ def averaged_models(
 
 
 def _levels(shifts: Array, max_kinds: int) -> Array:
-    """Return shifts that fall, each raised to the first one of its kind; no kind adds more than the same to the variance of the losses."""
+    """Return falling shifts in at most so many kinds, each raised to the first of its kind.
+
+    A kind adds at most one amount to the variance of the losses: the least, on a grid, that needs no more kinds.
+    """
     variances = (shifts / shifts[0]) ** 2 * np.exp(np.minimum(shifts, LARGEST_SHIFT) ** 2)
     sums = np.cumsum(variances)
     for most in sums[-1] * np.geomspace(1e-6, 2.0 * shifts.size, 100):  # the last is enough for one kind
@@ -492,7 +495,7 @@ class AlikeRounds:
 
         def below(rounds: int, delta: float, known: float) -> float:
             curves = by_curves(delta)
-            known = min(known, curves[rounds - 1] if rounds <= len(curves) else curves[-1])
+            known = min(known, curves[min(rounds, len(curves)) - 1])  # the last holds for more rounds
             if math.isinf(known) or self.delta(rounds, known * (1.0 - TOLERANCE)) <= delta:
                 known = min(known, search(rounds, delta))
             return known

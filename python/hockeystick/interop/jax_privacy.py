@@ -80,7 +80,8 @@ def guarantee_of(
     Returns
     -------
     Accountant or AmplifiedGuarantee
-        Of all steps; its `epsilon` and `delta` are certified upper bounds, for a record that is there or zeroed out.
+        Of all steps; its `epsilon` and `delta` are certified upper bounds, for a record that is there or zeroed out; of truncated samples that are
+        not of parts, for one that is added or removed, and those it displaced come back.
 
     Raises
     ------
@@ -108,8 +109,8 @@ def guarantee_of(
         raise TypeError(f"batches must be one of {', '.join(BATCHES)}, not {shown(batches)}")
     known: dict[str, Any] = {"steps": batches.iterations, "noise_multiplier": noise_multiplier}
     most = getattr(batches, "truncated_batch_size", None)
-    parted = name == BATCHES[0] and most is not None
-    if (num_records is not None) != parted:
+    cut_parts = name == "CyclicPoissonSampling" and most is not None
+    if (num_records is not None) != cut_parts:
         raise ValueError(
             f"num_records must be given with truncated cyclic samples, and only there, not {shown(num_records)}"
         )
@@ -120,7 +121,7 @@ def guarantee_of(
         known |= {"separation": batches.min_sep, "warm_start": batches.warm_start, "truncated": most is not None}
         return correlated_noise.min_separated_poisson(strategy, **known)
     known["separation"] = batches.cycle_length
-    if not parted:
+    if not cut_parts:
         return Accountant().compose(*correlated_noise.cyclic_poisson(strategy, **known))
     if batches.cycle_length > 1 and batches.partition_type.name != "EQUAL_SPLIT":
         raise ValueError(

@@ -169,7 +169,7 @@ class DiscreteGaussianVector(IntegerNoise):
     -----
     No vector is the worst at every epsilon. Where those of the largest norm are few (a squared norm of at most 16, noise_std at most 16), the
     pair has the largest delta of all of them at each epsilon (release/integer_noise.hpp). Noise from noise_std 2 up is dominated by Gaussian noise of a
-    deviation that is at most 1 % smaller, up to a probability below 1e-15 a step, mostly far below (release/integer_noise.hpp). At smaller deltas, where no pair is
+    deviation that is at most 1.1 % smaller, up to a probability below 1e-15 a step, mostly far below (release/integer_noise.hpp). At smaller deltas, where no pair is
     known, and in `Accountant.rdp`, the Renyi divergences answer: at most order times the sensitivity squared over 2 noise_std^2 (Canonne, Kamath
     and Steinke 2020, Theorem 14). Lower ends are those of one vector, or of one coordinate where no pair is known. For one integer `DiscreteGaussian` is exact.
 
@@ -272,7 +272,7 @@ class Skellam(IntegerNoise):
     Agarwal, Kairouz and Liu 2021. The divergence of an integer order a is at most a sensitivity^2 log(I_0/I_1), I_0 and I_1 the modified Bessel functions at
     the variance (theorems 1 and 3 of release/integer_noise.hpp), about a sensitivity^2/(2 variance) (1 + 1/(2 variance)); their Theorem
     3.5 needs the L1 sensitivity too. In one dimension the pair is exact, for variances of at most 1e6; in more it is that of Gaussian noise of a slightly
-    smaller deviation, from a variance of 1 up (theorem 5). Lower ends are those of one coordinate, or 0 beyond.
+    smaller deviation, from a variance of 1 up (theorem 5). Lower ends are those of equal moves, in as many of 64 coordinates as there are, or 0 beyond.
 
     Examples
     --------

@@ -211,7 +211,7 @@ class PrivacyProfile(Mechanism):
         >>> step = hs.mechanisms.PrivacyProfile.from_function(lambda eps: hs.theta(eps, 0.2))  # a Gaussian, say
         >>> steps = hs.Accountant().compose(step, 25)
         >>> print(hs.format_upper(steps.delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
-        0.12700 0.12694
+        0.12697 0.12694
         """
         functions = {"remove": function_of_one_number("remove", remove)}
         if add is not None:

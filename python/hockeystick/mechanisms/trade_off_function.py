@@ -181,7 +181,7 @@ class TradeOff(ProfiledMechanism):
         >>> import hockeystick as hs
         >>> step = hs.mechanisms.TradeOff.from_function(lambda rate: float(hs.gdp_trade_off(0.2, rate)))
         >>> print(hs.format_upper(hs.Accountant().compose(step, 25).delta(1.0), ".5f"), hs.format_upper(hs.gdp_delta(1.0, 1.0), ".5f"))
-        0.12705 0.12694
+        0.12702 0.12694
         """
         ask = function_of_one_number("function", function)
         accuracy = scalar("accuracy", accuracy, *interval("[0, 0.1]"))

@@ -105,7 +105,7 @@ class OptimalPartitions(_Partitions):
     >>> print([round(shown.keep_probability(n), 6) for n in (0, 1, 5, 12, 20)])
     [0.0, 1e-05, 0.000858, 0.760311, 0.999925]
     >>> print(hs.format_upper(hs.Accountant().compose(shown).epsilon(1e-4), ".4f"))
-    3.0008
+    2.9998
     """
 
     epsilon: float

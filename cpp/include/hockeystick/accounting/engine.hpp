@@ -61,6 +61,8 @@ struct Search {
         return open() && !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper;
     }
 
+    bool of_one_gaussian_law() const { return contour::of_one_gaussian_law(steps.above.steps(), direction); }
+
     // The steps for the lower end; null if nothing is composed below.
     CachedComposition* attained() const { return steps.one_for_both_ends ? &steps.above : steps.below; }
     double value() const { return question.value; }
@@ -217,11 +219,15 @@ class Engine {
             {"contour", [](const Search& s) { return s.by_contour(); }, &Engine::by_contour},
             {"near the largest loss", [](const Search& s) { return s.by_any() && s.question.for_epsilon; },
              &Engine::raise_near_largest_loss},
-            {"graded grid of losses", [](const Search& s) { return s.by_any() && s.wants_more(); },
+            {"graded grid of losses",
+             [](const Search& s) { return s.by_any() && s.wants_more() && s.of_one_gaussian_law(); },
              &Engine::by_graded_grid},
             {"discretised losses",
              [](const Search& s) { return s.wants_more() && s.options.engine != EngineChoice::contour; },
              &Engine::by_losses},
+            {"graded grid of losses",
+             [](const Search& s) { return s.by_any() && s.wants_more() && !s.of_one_gaussian_law(); },
+             &Engine::by_graded_grid},
             {"one step alone", [](const Search& s) { return s.by_any() && !s.options.upper_only; },
              &Engine::raise_to_one_step},
             {"noise without sampling, total variation", [](const Search& s) { return s.by_any(); },

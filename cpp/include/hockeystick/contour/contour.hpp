@@ -129,9 +129,11 @@ class Contour {
     using Cutoffs = Truncations::Cutoffs;
 
     // `slices` may serve where lines have many nodes.
-    Contour(Factory make, const Cutoffs& cutoffs, const simd::Kernels& kernels, OptionalSlices slices = {})
-        : truncations_(std::move(make), kernels, cutoffs.default_cutoff), cutoffs_(cutoffs), slices_(std::move(slices)),
-          deep_slices_(slices_.deep()), lines_(kernels) {}
+    // `of_one_law`: see of_one_gaussian_law.
+    Contour(Factory make, const Cutoffs& cutoffs, bool of_one_law, const simd::Kernels& kernels,
+            OptionalSlices slices = {})
+        : truncations_(std::move(make), kernels, cutoffs.default_cutoff), cutoffs_(cutoffs), of_one_law_(of_one_law),
+          slices_(std::move(slices)), deep_slices_(slices_.deep()), lines_(kernels) {}
 
     // delta(eps) after `times` repetitions. A log gets one entry for each strategy that was tried,
     // in order.
@@ -196,7 +198,7 @@ class Contour {
         q.tight_cutoff = cutoffs_.margin == 0 ? q.wide_cutoff : tight;
         q.deep = cutoffs_.any && q.log_bound < tune::log_deep && deep_slices_;
         q.slices = q.deep || slices_;
-        q.few = cutoffs_.any && q.times * default_ledger().count() <= tune::few_steps;
+        q.few = of_one_law_ && q.times * default_ledger().count() <= tune::few_steps;
         q.max_nodes = q.deep ? tune::few_nodes : slices_.max_nodes(q.times);
     }
 
@@ -287,6 +289,7 @@ class Contour {
 
     Truncations truncations_;
     Cutoffs cutoffs_;
+    bool of_one_law_;
     OptionalSlices slices_, deep_slices_;
     LineBrackets lines_;
 };
@@ -295,6 +298,12 @@ class Contour {
 inline bool has_contour(const Steps& steps) {
     return std::all_of(steps.begin(), steps.end(),
                        [](const CountedPair& step) { return step.pair->has_cumulant(1.0); });
+}
+
+// Whether all steps are of one law of Gaussian pieces, such as a sample of Gaussian noise: where they are few,
+// or large losses rare, pld/graded_composition.hpp answers. Other steps are narrower by lines and equal cells.
+inline bool of_one_gaussian_law(const Steps& steps, Direction direction) {
+    return steps.size() == 1 && steps[0].pair->has_cutoff(1.0, direction);
 }
 
 inline Contour::Cutoffs cutoffs_of(const Steps& steps, Direction direction) {
@@ -311,6 +320,7 @@ inline Contour::Cutoffs cutoffs_of(const Steps& steps, Direction direction) {
 // Where `has_contour` holds.
 inline Contour make_contour(const Steps& steps, Direction direction, const simd::Kernels& kernels) {
     const Contour::Cutoffs cutoffs = cutoffs_of(steps, direction);
+    const bool one_law = of_one_gaussian_law(steps, direction);
     const CumulantTools tools{&kernels, std::make_shared<FourierWorkspace>()};
     const auto make = [steps, direction, tools](double cutoff) {
         std::vector<ContourPart> parts;
@@ -319,8 +329,8 @@ inline Contour make_contour(const Steps& steps, Direction direction, const simd:
         return parts;
     };
     const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
-    if (steps.size() > 1 || direction == Direction::add || noise.rate == 1.0) return {make, cutoffs, kernels};
-    return {make, cutoffs, kernels,
+    if (steps.size() > 1 || direction == Direction::add || noise.rate == 1.0) return {make, cutoffs, one_law, kernels};
+    return {make, cutoffs, one_law, kernels,
             OptionalSlices(noise.noise_multiplier, noise.rate, steps[0].count, SliceShape::usual(), kernels,
                            tools.workspace)};
 }
