@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.correlated_noise import conditional_composition, square_root_coefficients, tree_strategy
+from hockeystick.correlated_noise import (
+    conditional_composition,
+    inverse_square_root_coefficients,
+    square_root_coefficients,
+    strategy_of_inverse,
+    tree_sensitivity,
+    tree_strategy,
+)
 from hockeystick.correlated_noise.conditional import PRODUCTS, posterior_bounds
 from participation import as_arrays, batch_law, mixture_deltas, toeplitz
 
@@ -94,7 +101,7 @@ def test_posteriors_fail_as_seldom_as_stated():
 
 
 def test_limits():
-    """One band is DP-SGD, up to the failure; all records in all steps are no less than the whole sum."""
+    """One band is DP-SGD, up to the failure; all records in all steps are no less than the whole sum; more noise is better."""
     found = conditional_composition([1.0], steps=300, sampling_rate=0.02, noise_multiplier=1.5, failure=1e-9)
     sampled = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.5), 0.02), 300)
     assert sampled.epsilon_bracket(1e-5).lower <= found.epsilon(1e-5) <= sampled.epsilon(1e-5) * 1.001
@@ -103,6 +110,20 @@ def test_limits():
     assert hs.gdp_delta(moved, 0.5) <= everybody.delta(0.5) <= hs.gdp_delta(moved, 0.5) * 1.01
     never = conditional_composition([1.0], steps=3, sampling_rate=0.0, noise_multiplier=1.0, failure=1e-9)
     assert never.delta(0.1) <= 2e-9
+    step = {"strategy": [1.0, 0.5], "steps": 50, "sampling_rate": 0.1, "failure": 1e-7}
+    noises = (1.0, 2.0, 4.0, 8.0, 16.0)
+    epsilons = [conditional_composition(**step, noise_multiplier=noise).epsilon(1e-6) for noise in noises]
+    assert epsilons == sorted(epsilons, reverse=True)
+
+
+def test_amplified_inverse_and_tree():
+    """A strategy by its inverse and a tree have less epsilon sampled than unsampled, at the same noise."""
+    sizes = strategy_of_inverse(inverse_square_root_coefficients(3), steps=100)
+    found = conditional_composition(sizes, steps=100, sampling_rate=0.02, noise_multiplier=6.0, failure=1e-7)
+    assert found.epsilon(1e-6) < 3.0
+    tree = conditional_composition(tree_strategy(16), sampling_rate=0.05, noise_multiplier=8.0, failure=1e-7)
+    unsampled = tree_sensitivity(16, participation="cyclic", separation=1).mechanism(8.0)
+    assert tree.epsilon(1e-6) < hs.Accountant().compose(unsampled).epsilon(1e-6) / 2
 
 
 def test_delta_must_exceed_the_failure():

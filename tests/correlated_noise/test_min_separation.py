@@ -189,3 +189,35 @@ def test_estimate_verify_release():
         found.verified(found.upper * (1 - 1e-9))
     with pytest.raises(ValueError, match="replace"):
         hs.Accountant("replace").compose(found.verified(0.5))
+
+
+@pytest.mark.parametrize(("rate", "separation", "noise"), [(0.05, 4, 3.0), (0.01, 16, 4.0), (0.002, 64, 4.0)])
+def test_gains_from_the_separation(rate, separation, noise):
+    """Far below what holds without sampling, and below conditional composition, which knows of no separation."""
+    c, steps = square_root_coefficients(separation), 8 * separation
+    found = min_separated_poisson(
+        c, steps=steps, separation=separation, sampling_rate=rate, noise_multiplier=noise
+    ).delta(1.0)
+    assert found < 0.1 * hs.Accountant().compose(hs.Gaussian(noise / float(np.linalg.norm(c))), 8).delta(1.0)
+    assert found < conditional_composition(
+        c, steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-7
+    ).delta(1.0)
+
+
+@pytest.mark.share(9, by_day=3)
+@pytest.mark.parametrize("bands", [1, 2, 4])
+@pytest.mark.parametrize(("rate", "noise"), [(0.01, 4.0), (0.05, 4.0), (0.05, 12.0)])
+def test_certified_bounds_are_above(bands: int, rate: float, noise: float) -> None:
+    """What is certified for records that ignore coins is never below what samples say, and more separation leaks less."""
+    c = square_root_coefficients(bands)
+    setting = {"steps": 60, "sampling_rate": rate, "noise_multiplier": noise}
+    bound = conditional_composition(c, **setting, failure=1e-8)
+    for eps in (0.05, 0.4):
+        near, far = (
+            estimate_min_separation_delta(
+                c, **setting, separation=b, epsilon=eps, samples=20_000, confidence=SURE, seed=5
+            )
+            for b in (bands, 6 * bands)
+        )
+        assert far.lower <= near.upper
+        assert near.lower <= bound.delta(eps)
