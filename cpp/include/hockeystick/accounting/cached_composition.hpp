@@ -56,11 +56,13 @@ class DirectedContours {
         return true;
     }
 
-    contour::ContourResult ask(Direction direction, const Question& question, contour::StrategyLog* log) {
+    contour::ContourResult ask(Direction direction, const Question& question, contour::StrategyLog* log,
+                               bool smoothed) {
         contour::Contour& contour = of(direction);
         broken_ = true;  // until the answer is there: an exception may leave a contour incomplete
-        const contour::ContourResult found = question.for_epsilon ? contour.epsilon(times_, question.value, log)
-                                                                  : contour.delta(times_, question.value, log);
+        const contour::ContourResult found = question.for_epsilon
+                                                 ? contour.epsilon(times_, question.value, log, smoothed)
+                                                 : contour.delta(times_, question.value, log, smoothed);
         broken_ = false;
         return found;
     }

@@ -34,6 +34,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 namespace tune {
 inline constexpr double rough = 1.0;           // a relative width that any bracket meets
+inline constexpr double few_steps = 64.0;      // a smoothed line is rarely narrow, and takes longer than a grid
 inline constexpr std::size_t max_kept = 2;     // compositions: one for upper ends, one for lower ends
 inline constexpr double no_double = 1e-320;    // a delta below is 0 but for its logarithm
 inline constexpr double spared = 1e-6;         // of delta, for what is rare and leaks much
@@ -61,7 +62,13 @@ struct Search {
         return open() && !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper;
     }
 
-    bool of_one_gaussian_law() const { return contour::of_one_gaussian_law(steps.above.steps(), direction); }
+    // Steps of one law of Gaussian pieces, such as samples of Gaussian noise: where they are few, or large
+    // losses rare, a graded grid answers. Other steps are narrower by lines and equal cells.
+    bool of_one_gaussian_law() const {
+        const Steps& all = steps.above.steps();
+        return by_any() && all.size() == 1 && all[0].pair->has_cutoff(1.0, direction);
+    }
+    bool worth_smoothing() const { return !of_one_gaussian_law() || steps.above.steps()[0].count > tune::few_steps; }
 
     // The steps for the lower end; null if nothing is composed below.
     CachedComposition* attained() const { return steps.one_for_both_ends ? &steps.above : steps.below; }
@@ -219,8 +226,7 @@ class Engine {
             {"contour", [](const Search& s) { return s.by_contour(); }, &Engine::by_contour},
             {"near the largest loss", [](const Search& s) { return s.by_any() && s.question.for_epsilon; },
              &Engine::raise_near_largest_loss},
-            {"graded grid of losses",
-             [](const Search& s) { return s.by_any() && s.wants_more() && s.of_one_gaussian_law(); },
+            {"graded grid of losses", [](const Search& s) { return s.wants_more() && s.of_one_gaussian_law(); },
              &Engine::by_graded_grid},
             {"discretised losses",
              [](const Search& s) { return s.wants_more() && s.options.engine != EngineChoice::contour; },
@@ -387,7 +393,7 @@ class Engine {
     void by_contour(Search& s) {
         contour::StrategyLog tried;
         s.best = both_ends(std::move(s.best), s.steps, s.steps.one_law_for_both_ends(), [&](CachedComposition& side) {
-            Answer found = ask_contour(side, s.direction, s.question, s.options);
+            Answer found = ask_contour(side, s.direction, s.question, s.options, s.worth_smoothing());
             if (&side == &s.steps.above) tried.swap(found.tried);
             return found;
         });
@@ -488,12 +494,12 @@ class Engine {
     }
 
     static Answer ask_contour(CachedComposition& steps, Direction direction, const Question& question,
-                              const Options& options) {
+                              const Options& options, bool smoothed = true) {
         Answer answer;
         answer.upper = question.largest_answer();
         if (!steps.has_contour() || !is_inside(question)) return answer;
         const contour::ContourResult found =
-            steps.contours().ask(direction, question, options.upper_only ? nullptr : &answer.tried);
+            steps.contours().ask(direction, question, options.upper_only ? nullptr : &answer.tried, smoothed);
         if (!found.usable) return answer;
         answer.method = Method::contour, answer.contour = found;
         answer.lower = found.lower, answer.upper = found.upper;

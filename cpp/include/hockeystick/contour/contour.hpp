@@ -43,14 +43,14 @@ using namespace mechanism;
 // A question, and what the choice of strategies depends on.
 struct ContourQuestion {
     bool for_epsilon;
-    double times, value;  // eps, or the delta of which epsilon is asked
+    double times, value;   // eps, or the delta of which epsilon is asked
+    bool smoothed = true;  // whether long smoothed lines are worth their time
 
     double log_bound = 0.0;                 // Chernoff's bound of log delta, or the log delta that is asked about
     int wide_cutoff = 0, tight_cutoff = 0;  // tight: the smallest loss cutoff whose missing mass does not matter
     bool slices = false;                    // whether the steps can be sliced
     bool deep = false;                      // delta is that small that slices must be deep ones (SliceShape)
     bool jumps = false;                     // whether JumpBounds covers the question
-    bool few = false;                       // few steps of Gaussian pieces: pld/graded_composition.hpp serves them
     double max_nodes = infinity;            // above which slices are less work than a line
 };
 
@@ -59,8 +59,7 @@ inline constexpr double narrow_for_slices = 1e-5;  // a bracket of slices that n
 inline constexpr double fairly_narrow = 1e-3;      // a bracket that narrow is not worth smoothing
 inline constexpr double log_deep = -42.0;          // below, usual slices do not reach the losses that make delta
 inline constexpr double log_below_bound = 8.0;     // delta may be that much below Chernoff's bound of it
-inline constexpr double few_steps = 64.0;       // a long smoothed line is rarely narrow, and takes longer than a grid
-inline constexpr std::size_t kept_cutoffs = 2;  // a question uses two besides the default one
+inline constexpr std::size_t kept_cutoffs = 2;     // a question uses two besides the default one
 
 // If the tilt that minimises Chernoff's bound gives much weight to losses just below the cutoff,
 // rounding dominates. Lower tilts weigh those losses less; every line is followed by these, by
@@ -88,7 +87,7 @@ struct Strategy {
 namespace when {
 using Question = const ContourQuestion&;
 inline bool always(Question) { return true; }
-inline bool many(Question q) { return !q.few; }
+inline bool smoothed(Question q) { return q.smoothed; }
 inline bool sliced(Question q) { return q.slices; }
 inline bool sliced_not_deep(Question q) { return q.slices && !q.deep; }
 inline bool sliced_with_losses_cut(Question q) { return q.slices && q.tight_cutoff != q.wide_cutoff; }
@@ -114,10 +113,10 @@ inline constexpr Strategy strategies[] = {
     {"line, tight cutoff", Strategy::Method::line, when::sliced_with_losses_cut, never_enough, true},
     {"line, tight cutoff", Strategy::Method::line, when::losses_cut, when_narrow, true},
     {"slightly smoothed line", Strategy::Method::line, when::always, when_fairly_narrow, true, {1024.0, {5e-7, true}}},
-    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {16384.0, {5e-7}}},
-    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {32768.0, {1e-5}}},
-    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {infinity, {1e-4}}},
-    {"smoothed line", Strategy::Method::line, when::many, when_fairly_narrow, true, {infinity, {4e-6}}},
+    {"smoothed line", Strategy::Method::line, when::smoothed, when_fairly_narrow, true, {16384.0, {5e-7}}},
+    {"smoothed line", Strategy::Method::line, when::smoothed, when_fairly_narrow, true, {32768.0, {1e-5}}},
+    {"smoothed line", Strategy::Method::line, when::smoothed, when_fairly_narrow, true, {infinity, {1e-4}}},
+    {"smoothed line", Strategy::Method::line, when::smoothed, when_fairly_narrow, true, {infinity, {4e-6}}},
     {"Chernoff's bound", Strategy::Method::chernoff, when::always, where_none_answers},
     {"few jumps", Strategy::Method::jumps, when::rare, {tune::fairly_narrow, tune::fairly_narrow}},
 };
@@ -129,19 +128,17 @@ class Contour {
     using Cutoffs = Truncations::Cutoffs;
 
     // `slices` may serve where lines have many nodes.
-    // `of_one_law`: see of_one_gaussian_law.
-    Contour(Factory make, const Cutoffs& cutoffs, bool of_one_law, const simd::Kernels& kernels,
-            OptionalSlices slices = {})
-        : truncations_(std::move(make), kernels, cutoffs.default_cutoff), cutoffs_(cutoffs), of_one_law_(of_one_law),
-          slices_(std::move(slices)), deep_slices_(slices_.deep()), lines_(kernels) {}
+    Contour(Factory make, const Cutoffs& cutoffs, const simd::Kernels& kernels, OptionalSlices slices = {})
+        : truncations_(std::move(make), kernels, cutoffs.default_cutoff), cutoffs_(cutoffs), slices_(std::move(slices)),
+          deep_slices_(slices_.deep()), lines_(kernels) {}
 
-    // delta(eps) after `times` repetitions. A log gets one entry for each strategy that was tried,
-    // in order.
-    ContourResult delta(double times, double eps, StrategyLog* log = nullptr) {
+    // delta(eps) after `times` repetitions, also by long smoothed lines if `smoothed`. A log gets one
+    // entry for each strategy that was tried, in order.
+    ContourResult delta(double times, double eps, StrategyLog* log = nullptr, bool smoothed = true) {
         truncations_.evict_cutoffs(tune::kept_cutoffs);
         TruncatedLedger& ledger = default_ledger();
         if (eps >= times * ledger.highest() * sound::beyond_highest) return ContourResult::of_zero();
-        ContourQuestion question{false, times, eps};
+        ContourQuestion question{false, times, eps, smoothed};
         if (!cutoffs_.any) return answer(question, log);
         question.log_bound = log_chernoff(ledger.at(ledger.best_tilt(times, eps)), {times}, eps);
         question.jumps = JumpBounds::covers(slices_.sigma(), slices_.rate());
@@ -149,9 +146,9 @@ class Contour {
     }
 
     // The smallest epsilon >= 0 with delta(epsilon) <= delta; 0 < delta < 1.
-    ContourResult epsilon(double times, double delta, StrategyLog* log = nullptr) {
+    ContourResult epsilon(double times, double delta, StrategyLog* log = nullptr, bool smoothed = true) {
         truncations_.evict_cutoffs(tune::kept_cutoffs);
-        ContourQuestion question{true, times, delta};
+        ContourQuestion question{true, times, delta, smoothed};
         question.log_bound = std::log(delta);
         return answer(question, log);
     }
@@ -198,7 +195,6 @@ class Contour {
         q.tight_cutoff = cutoffs_.margin == 0 ? q.wide_cutoff : tight;
         q.deep = cutoffs_.any && q.log_bound < tune::log_deep && deep_slices_;
         q.slices = q.deep || slices_;
-        q.few = of_one_law_ && q.times * default_ledger().count() <= tune::few_steps;
         q.max_nodes = q.deep ? tune::few_nodes : slices_.max_nodes(q.times);
     }
 
@@ -289,7 +285,6 @@ class Contour {
 
     Truncations truncations_;
     Cutoffs cutoffs_;
-    bool of_one_law_;
     OptionalSlices slices_, deep_slices_;
     LineBrackets lines_;
 };
@@ -298,12 +293,6 @@ class Contour {
 inline bool has_contour(const Steps& steps) {
     return std::all_of(steps.begin(), steps.end(),
                        [](const CountedPair& step) { return step.pair->has_cumulant(1.0); });
-}
-
-// Whether all steps are of one law of Gaussian pieces, such as a sample of Gaussian noise: where they are few,
-// or large losses rare, pld/graded_composition.hpp answers. Other steps are narrower by lines and equal cells.
-inline bool of_one_gaussian_law(const Steps& steps, Direction direction) {
-    return steps.size() == 1 && steps[0].pair->has_cutoff(1.0, direction);
 }
 
 inline Contour::Cutoffs cutoffs_of(const Steps& steps, Direction direction) {
@@ -320,7 +309,6 @@ inline Contour::Cutoffs cutoffs_of(const Steps& steps, Direction direction) {
 // Where `has_contour` holds.
 inline Contour make_contour(const Steps& steps, Direction direction, const simd::Kernels& kernels) {
     const Contour::Cutoffs cutoffs = cutoffs_of(steps, direction);
-    const bool one_law = of_one_gaussian_law(steps, direction);
     const CumulantTools tools{&kernels, std::make_shared<FourierWorkspace>()};
     const auto make = [steps, direction, tools](double cutoff) {
         std::vector<ContourPart> parts;
@@ -329,8 +317,8 @@ inline Contour make_contour(const Steps& steps, Direction direction, const simd:
         return parts;
     };
     const Pair::GaussianNoise noise = steps[0].pair->gaussian_noise();
-    if (steps.size() > 1 || direction == Direction::add || noise.rate == 1.0) return {make, cutoffs, one_law, kernels};
-    return {make, cutoffs, one_law, kernels,
+    if (steps.size() > 1 || direction == Direction::add || noise.rate == 1.0) return {make, cutoffs, kernels};
+    return {make, cutoffs, kernels,
             OptionalSlices(noise.noise_multiplier, noise.rate, steps[0].count, SliceShape::usual(), kernels,
                            tools.workspace)};
 }

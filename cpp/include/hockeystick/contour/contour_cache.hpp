@@ -51,7 +51,7 @@ struct SampledContours {
         const bool removed = direction == Direction::remove;
         Contour::Cutoffs cutoffs;
         cutoffs.any = removed;
-        return {make, cutoffs, removed, loops,
+        return {make, cutoffs, loops,
                 removed ? OptionalSlices(sigma, rate, 1.0, SliceShape::usual(), loops, workspace) : OptionalSlices()};
     }
 };
