@@ -75,9 +75,13 @@ def opened(found: Any, name: str, home: str) -> Any:
 def open_room(room: str) -> None:
     """Put doors before the public names of a room, list them alone, and say of any other name what was probably meant.
 
-    What users find at the top is named by it.
+    A room that does not list them has those of its modules that it imports. What users find at the top is named by it.
     """
     namespace, top = vars(sys.modules[room]), sys.modules[TOP]
+    if "__all__" not in namespace:
+        below = [module for name, module in [*sys.modules.items()] if name.startswith(f"{room}.")]
+        listed = {name for module in below for name in getattr(module, "__all__", ())}
+        namespace["__all__"] = sorted(listed & namespace.keys())
     at_top = room.partition(".")[2] in top._ROOMS
     home = TOP if at_top else room
     for name in namespace["__all__"]:

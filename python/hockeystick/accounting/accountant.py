@@ -49,6 +49,8 @@ from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 from hockeystick.mechanisms.premises import Premises
 
+__all__ = ["Accountant", "Premises"]  # what its assumptions are
+
 ROWS = 20  # of the table in a notebook
 LONGEST_CURVE = 10**6
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from hockeystick._numeric.notebook import table
 from hockeystick._numeric.printing import format_lower, format_upper
 
+__all__ = ["Bracket", "Explanation"]
+
 TOLERANCE = 1e-3  # width over upper end
 
 

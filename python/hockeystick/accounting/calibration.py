@@ -15,6 +15,8 @@ from hockeystick._numeric.printing import format_upper
 from hockeystick._numeric.search import Probe, narrow
 from hockeystick.accounting.privacy_curve import Curve, true_positive_rates
 
+__all__ = ["calibrate"]
+
 TOLERANCE = 1e-9
 
 

@@ -7,6 +7,8 @@ from hockeystick._checks.shown import shown
 from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.accounting.group import chained_epsilon, exact_epsilon, has_chains, of_group
 
+__all__ = ["group_accountant", "group_epsilon"]
+
 
 def group_accountant(accountant: Accountant, group_size: int) -> Accountant:
     """Return an accountant of the same releases whose privacy unit is a group of records.

@@ -20,6 +20,8 @@ from hockeystick.mechanisms.base import (
     status_of,
 )
 
+__all__ = ["PrivacyLossDistribution"]
+
 
 class PrivacyLossDistribution:
     """The privacy loss of a composition: which mechanisms, how often, and a grid to put them on.

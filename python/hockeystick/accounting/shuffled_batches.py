@@ -7,6 +7,8 @@ from hockeystick._checks import DELTA, NON_NEGATIVE_OR_INFINITE, at_most, count_
 from hockeystick.accounting.brackets import Bracket
 from hockeystick.mechanisms.sampled import MOST_STEPS
 
+__all__ = ["shuffled_batches_delta_bracket", "shuffled_batches_epsilon_bracket"]
+
 
 def shuffled_batches_delta_bracket(
     epsilon: float, *, noise_multiplier: float, num_batches: int, epochs: int = 1

@@ -24,6 +24,8 @@ from hockeystick.accounting.accountant import Accountant, require_accountant
 from hockeystick.mechanisms.base import Adjacency, Mechanism, plain
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism, ZeroConcentratedDP
 
+__all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
+
 SMALLEST, LARGEST = -50.0, 400.0  # of log(a - 1)
 FAR = 1e100  # a larger epsilon gets the delta of this one, which is larger; products with this one do not overflow
 SMALLEST_DISTANCE = 1e-150  # whose square is a normal double

@@ -12,20 +12,8 @@ can deny: a claimed epsilon below an audit's is refuted with the confidence stat
 from __future__ import annotations
 
 from hockeystick._checks.doors import open_room
-from hockeystick.audit.canaries import canary_direction, canary_pair
-from hockeystick.audit.many_runs import Evidence, epsilon_lower_bound, evaluate, individual_confidence, mu_lower_bound
-from hockeystick.audit.one_run import OneRunEvidence, one_run
-
-__all__ = [
-    "Evidence",
-    "OneRunEvidence",
-    "canary_direction",
-    "canary_pair",
-    "epsilon_lower_bound",
-    "evaluate",
-    "individual_confidence",
-    "mu_lower_bound",
-    "one_run",
-]
+from hockeystick.audit.canaries import *
+from hockeystick.audit.many_runs import *
+from hockeystick.audit.one_run import *
 
 open_room(__name__)

@@ -12,6 +12,8 @@ from hockeystick._checks import Array, choice, non_negative_scalar, positive_sca
 from hockeystick._checks.shown import shown
 from hockeystick._numeric.search import halve
 
+__all__ = ["canary_direction", "canary_pair"]
+
 Loss: TypeAlias = Literal["linear", "logistic"]
 
 LOSSES: tuple[Loss, ...] = get_args(Loss)

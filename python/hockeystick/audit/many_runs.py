@@ -24,6 +24,8 @@ from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.audit.scores import TOLERANCE, claim, delta_of, failure_probability, scores_of, shuffled, special
 from hockeystick.kernels import q_inv
 
+__all__ = ["Evidence", "epsilon_lower_bound", "evaluate", "individual_confidence", "mu_lower_bound"]
+
 QUADRATURE = np.linspace(-40.0, 40.0, 8001)  # logit of a probability; relative error 2e-4 at most, from the kink of f
 
 

@@ -20,6 +20,8 @@ from hockeystick.accounting.gaussian_dp import gdp_epsilon
 from hockeystick.audit.scores import TOLERANCE, claim, delta_of, failure_probability, scores_of, shuffled, special
 from hockeystick.kernels import q, q_inv
 
+__all__ = ["OneRunEvidence", "one_run"]
+
 
 class Guesses(NamedTuple):
     """How many guesses were right, of how many, at how many coins."""

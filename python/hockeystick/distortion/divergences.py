@@ -11,6 +11,17 @@ from hockeystick._checks import STRICT, Array, Result, broadcast, pmf
 from hockeystick._numeric.search import largest_within
 from hockeystick.distortion.domains import LOG_2, checked
 
+__all__ = [
+    "chi_squared_divergence",
+    "gaussian_tv_isotropic",
+    "hockey_stick_divergence",
+    "jensen_shannon_distance",
+    "jensen_shannon_divergence",
+    "kl_divergence",
+    "noise_variance_for_tv",
+    "total_variation_distance",
+]
+
 
 def pair(first: str, p: ArrayLike, second: str, q: ArrayLike) -> tuple[Array, Array]:
     """Check two distributions over the same outcomes, which are the last axis."""

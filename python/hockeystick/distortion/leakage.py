@@ -40,6 +40,27 @@ from hockeystick._numeric.search import largest_within
 from hockeystick.distortion.divergences import jensen_shannon_distance, log_ratio, pair, spread
 from hockeystick.distortion.domains import LEAKAGE, LOG_2, MAX_LEAKAGE, checked
 
+__all__ = [
+    "InfeasibleBudgetError",
+    "averaged_posterior",
+    "belief_shift_bound",
+    "distortion_ratio",
+    "federated_privacy_leakage",
+    "ldp_epsilon_for_leakage",
+    "leakage_tv_coefficient",
+    "max_bayesian_privacy_leakage",
+    "max_near_optimal_gap",
+    "min_distortion_for_budget",
+    "near_optimal_set",
+    "nfl_utility_weight",
+    "privacy_leakage",
+    "privacy_leakage_bound_from_ldp",
+    "privacy_leakage_lower_bound",
+    "privacy_leakage_upper_bound",
+    "tradeoff_upper_bound",
+    "unprotected_leakage",
+]
+
 Reduction: TypeAlias = Literal["max", "mean"]
 
 

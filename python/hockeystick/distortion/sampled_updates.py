@@ -22,6 +22,17 @@ from hockeystick._checks import (
 from hockeystick._checks.arguments import scalars
 from hockeystick._numeric.binomial import binomial_pmf
 
+__all__ = [
+    "BatchMeanVariance",
+    "aggregate",
+    "batch_mean_gradient_variance",
+    "distort_parameters",
+    "fedsgd_local_step",
+    "normalised_gradient_variance",
+    "sampled_update_mean",
+    "sampled_update_variance",
+]
+
 
 def checked_gradients(gradients: ArrayLike) -> Array:
     """Return gradients of shape (M, d); a vector holds numbers."""

@@ -10,6 +10,23 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import STRICT, Array, Result, broadcast, choice, matrix, pmf, positive_scalar, vector
 from hockeystick.distortion.domains import checked
 
+__all__ = [
+    "GapDecomposition",
+    "TotalVariance",
+    "bias_gap_bound",
+    "bias_norm",
+    "bounded_function_gap",
+    "expected_gap",
+    "expected_gap_from_samples",
+    "expected_utility_loss_additive_noise",
+    "federated_utility_loss",
+    "sum_of_squares_gap",
+    "total_variance",
+    "utility_loss",
+    "utility_loss_tv_bound",
+    "variance_gap_bound",
+]
+
 Sign: TypeAlias = Literal["protected_minus_original", "original_minus_protected"]
 
 

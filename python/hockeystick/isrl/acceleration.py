@@ -12,6 +12,16 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import Result, count_scalar, positive_scalar
 from hockeystick.isrl.domains import checked, scalars
 
+__all__ = [
+    "AcceleratedParameters",
+    "Stage",
+    "accelerated_parameters",
+    "acsa_bound",
+    "multistage_bound",
+    "multistage_rate",
+    "multistage_schedule",
+]
+
 
 class AcceleratedParameters(NamedTuple):
     """Parameters of one run of accelerated SGD.

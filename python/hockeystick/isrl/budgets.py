@@ -14,6 +14,22 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import OPEN_PROBABILITY, STRICT, Result, positive_scalar, scalar, vector
 from hockeystick.isrl.domains import checked, checked_vectors, require_small_epsilon
 
+__all__ = [
+    "Budget",
+    "advanced_composition",
+    "compositionality_constant",
+    "deletion_to_group",
+    "group_privacy",
+    "isrl_to_central",
+    "isrl_to_user_level",
+    "parallel_composition",
+    "per_round_budget",
+    "randomized_response_keep_prob",
+    "subsampling_amplification",
+    "tv_transfer",
+    "user_level_to_isrl",
+]
+
 
 class Budget(NamedTuple):
     """An (epsilon, delta) pair, or arrays of them.

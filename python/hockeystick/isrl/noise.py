@@ -21,6 +21,14 @@ from hockeystick.isrl.domains import DOMAINS, PAIRS, checked, checked_vectors, s
 from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import FixedSizeSampled, Gaussian
 
+__all__ = [
+    "noisy_mb_sgd_accountant",
+    "noisy_mb_sgd_epsilon",
+    "noisy_mb_sgd_sigma",
+    "one_pass_sigma",
+    "silo_noise_sigmas",
+]
+
 LEAST_SHARE = 1e-9  # share of the noise that a full batch would need, below which it is not sought
 
 

@@ -14,6 +14,19 @@ from numpy.typing import ArrayLike
 from hockeystick._checks import STRICT, Array, Result, choice
 from hockeystick.isrl.domains import checked, left_out
 
+__all__ = [
+    "Rate",
+    "erm_rate",
+    "excess_risk_rate_iid",
+    "hybrid_user_level_rate",
+    "one_pass_rate",
+    "one_pass_rate_sc",
+    "risk_lower_bound",
+    "sdp_one_pass_rate",
+    "sdp_one_pass_rate_sc",
+    "shuffle_rate",
+]
+
 Problem: TypeAlias = Literal["population", "empirical"]
 Notion: TypeAlias = Literal["isrl", "central"]
 

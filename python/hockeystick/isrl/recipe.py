@@ -22,6 +22,8 @@ from hockeystick.isrl.unequal_silos import noisy_gradient_variance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+__all__ = ["Recipe", "recipe"]
+
 Name: TypeAlias = Literal["mb_sgd", "mb_sgd_with_replacement", "one_pass", "erm", "multistage"]
 
 

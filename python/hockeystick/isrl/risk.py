@@ -14,6 +14,8 @@ from scipy import special  # its logarithms and exponentials have the same bits 
 from hockeystick._checks import STRICT, Array, NumpyChecks, OnError, Result, scalar, vector
 from hockeystick.isrl.domains import checked
 
+__all__ = ["mb_sgd_empirical_bound", "mb_sgd_risk_bound", "population_bound", "relative_rmse", "uniform_stability"]
+
 
 def mb_sgd_empirical_bound(
     *,

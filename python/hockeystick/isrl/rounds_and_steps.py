@@ -12,6 +12,19 @@ from hockeystick._checks import STRICT, Array, Result, at_most
 from hockeystick.isrl.domains import checked, scalars
 from hockeystick.isrl.rates import average_noise
 
+__all__ = [
+    "averaging_weights",
+    "erm_rounds",
+    "mb_sgd_rounds",
+    "one_pass_batch_size",
+    "one_pass_batch_size_sc",
+    "sdp_batch_size",
+    "sdp_batch_size_sc",
+    "shuffle_rounds",
+    "step_size_convex",
+    "step_size_stich",
+]
+
 
 def mb_sgd_rounds(
     *,

@@ -16,6 +16,15 @@ from hockeystick.isrl.domains import checked, require_at_most, scalars
 from hockeystick.isrl.noise import noisy_mb_sgd_accountant
 from hockeystick.kernels import theta_inverse
 
+__all__ = [
+    "ShuffledNoise",
+    "clone_bound",
+    "shuffle_amplification",
+    "shuffle_amplification_composed",
+    "shuffled_mb_sgd_epsilon",
+    "shuffled_mb_sgd_sigma",
+]
+
 TOLERANCE = 1e-12  # of the searches, which end on the feasible side
 MARGIN = 1e-9  # more noise than the analytic Gaussian mechanism needs, to cover its rounding
 LARGEST = 600.0  # epsilon of a round that is used: exponentials of more leave the doubles

@@ -12,6 +12,8 @@ from hockeystick._checks import STRICT, Array, Result, broadcast, choice
 from hockeystick.isrl.domains import checked, left_out
 from hockeystick.isrl.rates import Problem, average_noise, erm_rate, excess_risk_rate_iid
 
+__all__ = ["MoreauEnvelope", "communication_gain", "harmless_heterogeneity", "moreau_envelope", "smoothing_parameter"]
+
 
 def harmless_heterogeneity(
     *,

@@ -16,6 +16,23 @@ from hockeystick._checks import STRICT, Array, Result, at_most, count_scalar, ma
 from hockeystick.isrl.domains import checked, left_out, scalars
 from hockeystick.isrl.rates import Rate, by_convexity
 
+__all__ = [
+    "Heterogeneity",
+    "Participation",
+    "ReweightedConstants",
+    "balanced_batch_sizes",
+    "harmonic_participation",
+    "heterogeneity",
+    "mean_noise_std",
+    "noisy_gradient_variance",
+    "reweighted_constants",
+    "sampled_mean_variance",
+    "unequal_silos_empirical_rate",
+    "unequal_silos_rate",
+    "unequal_silos_rounds",
+    "unequal_silos_step",
+]
+
 
 class Participation(NamedTuple):
     """Means of a random number of participating silos.

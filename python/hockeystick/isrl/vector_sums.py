@@ -36,6 +36,16 @@ from hockeystick._numeric.rounding import HANDFUL, PENALTY, UNIT, UP
 from hockeystick._numeric.search import Probe, last_whole, narrow
 from hockeystick.isrl.domains import scalars
 
+__all__ = [
+    "binomial_mechanism_delta",
+    "calibrate_binomial_b",
+    "calibrate_vector_bits",
+    "shuffle_vector_sum",
+    "vector_sum_delta",
+    "vector_sum_epsilon",
+    "vector_sum_mse",
+]
+
 MAX_TRIALS = 10**7  # half a gigabyte
 
 

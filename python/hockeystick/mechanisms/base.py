@@ -20,7 +20,7 @@ ORDERS: tuple[float, ...] = tuple(
     sorted({*map(float, range(2, 65)), *(1.0 + 2.0 ** (k / 16.0) for k in range(-256, 209))})
 )
 
-__all__ = ["Adjacency", "Pair", "Status"]  # names of other modules that may be imported from here
+__all__ = ["Adjacency", "Mechanism", "Pair", "Status"]  # three of other modules, which the room does not show
 
 EPSILON = interval("(0, 600]")  # of what has no infinite loss, and some loss
 ADJACENCIES = ("add_or_remove", "replace")

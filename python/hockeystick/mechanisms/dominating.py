@@ -12,6 +12,8 @@ from hockeystick._checks.shown import shown
 from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, CountedPair, Mechanism, require_mechanism
 from hockeystick.mechanisms.premises import Premises, joined
 
+__all__ = ["Dominating"]
+
 SAME = 1e-9  # of a parameter, relative: what lies between is rounding
 
 

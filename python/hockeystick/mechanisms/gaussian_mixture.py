@@ -24,6 +24,8 @@ from hockeystick._checks.shown import shown
 from hockeystick._numeric.binomial import LEAST_PROBABILITY, group_in_batch
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 
+__all__ = ["MixtureOfGaussians"]
+
 LARGEST_GROUP = 1000
 
 

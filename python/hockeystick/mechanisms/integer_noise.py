@@ -13,6 +13,8 @@ from hockeystick._checks import POSITIVE, at_most, count_scalar, interval
 from hockeystick.mechanisms.base import SENSITIVITY, Adjacency, CountedPair, Mechanism
 from hockeystick.mechanisms.renyi_bounded import RenyiMechanism
 
+__all__ = ["DiscreteGaussian", "DiscreteGaussianVector", "DiscreteLaplace", "DistributedDiscreteGaussian", "Skellam"]
+
 SIGMA = interval("[0.001, 100000]")  # of discrete Gaussian noise
 MOST_OUTCOMES = 10**4  # each middle value of discrete Laplace noise is one outcome of the pair
 

@@ -16,6 +16,8 @@ from hockeystick._numeric.rounding import HANDFUL, MASS, SHORT_SUM_DOWN, SHORT_S
 from hockeystick.mechanisms.base import EPSILON, SENSITIVITY, Adjacency, Mechanism
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 
+__all__ = ["Gaussian", "Laplace", "Staircase", "TruncatedLaplace"]
+
 LEAST_NOISE = 2.0**-1022
 
 

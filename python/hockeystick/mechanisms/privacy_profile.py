@@ -23,6 +23,8 @@ from hockeystick._numeric.rounding import HANDFUL
 from hockeystick.mechanisms.base import ADJACENCIES, Adjacency, CountedPair, Mechanism, Status
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex, require_falling
 
+__all__ = ["PrivacyProfile"]
+
 LARGEST_EPSILON = 600.0
 ORDER, MOST_PANELS = 16, 2**13  # of Gauss and Legendre in a panel; panels between two breakpoints
 Function: TypeAlias = Callable[[float], float]

@@ -26,6 +26,8 @@ from hockeystick._numeric.rounding import SHORT_SUM, SHORT_SUM_UP
 from hockeystick.mechanisms.base import LARGEST_ORDER, ORDERS, Adjacency, CountedPair, Mechanism, require_mechanism
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex
 
+__all__ = ["PrivateSelection", "RenyiDP", "ZeroConcentratedDP"]
+
 
 class RenyiMechanism(Mechanism):
     """A mechanism of which an upper bound of the Renyi divergence is known, and no dominating pair."""

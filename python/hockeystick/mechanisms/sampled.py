@@ -13,6 +13,8 @@ from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism, requi
 from hockeystick.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.noise import Gaussian, Laplace
 
+__all__ = ["Composed", "FixedSizeSampled", "PoissonSampled", "RandomAllocation", "TruncatedPoissonSampled"]
+
 ONE_SAMPLE = "all releases of a step that is composed are of one and the same sample"  # what samplers of one assume
 
 

@@ -8,6 +8,8 @@ from typing import ClassVar
 import hockeystick._core as core
 from hockeystick.mechanisms.base import EPSILON, Adjacency, CountedPair, Mechanism
 
+__all__ = ["ExponentialMechanism", "PermuteAndFlip"]
+
 
 @dataclass(frozen=True)
 class ExponentialMechanism(Mechanism):

@@ -10,6 +10,8 @@ from hockeystick._checks import at_most, choice, count_scalar, interval
 from hockeystick._statements import say
 from hockeystick.mechanisms.base import Adjacency, CountedPair, Mechanism
 
+__all__ = ["Shuffled"]
+
 Randomizer: TypeAlias = Literal["any", "randomized_response"]
 RANDOMIZERS = ("any", "randomized_response")
 MOST_USERS = 10**10

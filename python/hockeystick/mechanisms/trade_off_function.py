@@ -26,6 +26,8 @@ from hockeystick.mechanisms.base import Adjacency
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.mechanisms.user_function import function_of_one_number, require_convex, require_falling
 
+__all__ = ["TradeOff"]
+
 FARTHEST = 36.7  # logit of the largest rate below 1
 ROUNDING = 1e-15  # of values near 1: by how much a function may look wrong without being it
 

@@ -14,6 +14,15 @@ from hockeystick.kernels import log_theta, theta
 from hockeystick.last_iterate.arguments import check_index, check_step
 from hockeystick.published.warning import warn_unsound
 
+__all__ = [
+    "pnsgd_gaussian_random_stop",
+    "pnsgd_rdp",
+    "random_stop_excess_risk_rate",
+    "trusted_aggregator",
+    "trusted_aggregator_delta",
+    "trusted_aggregator_excess_risk",
+]
+
 
 def _factor(eta: Array, beta: Array, rho: Array) -> Array:
     """Check a step of this length, smoothness and strong convexity; return M of Equation 14."""

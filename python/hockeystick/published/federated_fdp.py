@@ -22,6 +22,19 @@ from hockeystick.federated.arguments import SCHEDULES, Schedule
 from hockeystick.kernels import q_inv
 from hockeystick.published.warning import warn_unsound
 
+__all__ = [
+    "StepSizeBounds",
+    "accumulated_step_size_bounds",
+    "compared_noise_std",
+    "compared_rdp",
+    "fedavg_data_sensitivity",
+    "fedavg_gdp",
+    "fedavg_model_sensitivity",
+    "fedprox_data_sensitivity",
+    "fedprox_gdp",
+    "fedprox_model_sensitivity",
+]
+
 PAPER = "of Sun, Shen and Tao (2024)"
 DOMAINS: dict[str, str | Domain] = {
     **dict.fromkeys(("b", "constant", "epsilon", "smoothness", "strong_convexity"), "positive"),

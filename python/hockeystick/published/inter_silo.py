@@ -17,6 +17,27 @@ from hockeystick.isrl.domains import checked, checked_vectors, require_at_most, 
 from hockeystick.isrl.risk import require_small_steps, stability_of_steps
 from hockeystick.published.warning import warn_unsound
 
+__all__ = [
+    "HeuristicNoise",
+    "erm_rounds",
+    "experimental_batch_size",
+    "experimental_local_sgd_sigma",
+    "experimental_sigma",
+    "group_privacy",
+    "min_batch_size",
+    "multistage_schedule",
+    "noisy_mb_sgd_sigma",
+    "one_pass_sigma",
+    "silo_noise_sigmas",
+    "silo_xi",
+    "step_size_convex",
+    "subsampling_amplification",
+    "unequal_silos_rounds",
+    "uniform_stability",
+    "user_level_to_isrl",
+    "xi_aggregate",
+]
+
 
 def group_privacy(epsilon: ArrayLike, delta: ArrayLike, group_size: ArrayLike) -> Budget:
     """Return the guarantee of a group as Lemma D.9 has it: sound, and looser than `hockeystick.isrl.group_privacy`.

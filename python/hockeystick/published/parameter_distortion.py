@@ -26,6 +26,29 @@ from hockeystick.distortion.domains import DOMAINS, LEAKAGE, checked
 from hockeystick.isrl.domains import scalars
 from hockeystick.published.warning import quietly, warn_unsound
 
+__all__ = [
+    "DistortionHistory",
+    "SamplingConditions",
+    "TradeoffConditions",
+    "bias_gap_bound",
+    "distortion_ratio",
+    "gaussian_tv_bounds",
+    "min_distortion_for_budget",
+    "nfl_utility_weight",
+    "noise_variance_for_budget",
+    "optimal_tradeoff_conditions",
+    "privacy_leakage",
+    "privacy_leakage_upper_bound",
+    "run_near_optimal_utility_fl",
+    "sampled_update_variance",
+    "sampling_conditions",
+    "sampling_probability",
+    "tradeoff_upper_bound",
+    "utility_loss_constant",
+    "utility_loss_upper_bound",
+    "variance_gap_bound",
+]
+
 PAPER = "of Zhang, Chen and Yang (2023)"
 SMALL_GAP = 0.01  # Lemma 5.8 holds for smaller differences of leakage and budget
 

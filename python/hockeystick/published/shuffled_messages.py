@@ -12,6 +12,15 @@ from hockeystick.isrl.domains import checked, require_at_most, scalars
 from hockeystick.isrl.rounds_and_steps import shuffled_terms
 from hockeystick.published.warning import warn_unsound
 
+__all__ = [
+    "shuffle_amplification",
+    "shuffle_composed_delta",
+    "shuffle_composed_epsilon",
+    "shuffle_rounds",
+    "shuffle_vector_sum",
+    "shuffled_mb_sgd_sigma",
+]
+
 
 def shuffle_amplification(
     epsilon: ArrayLike, delta: ArrayLike, *, num_silos: ArrayLike, num_records: ArrayLike = 1, slack: ArrayLike

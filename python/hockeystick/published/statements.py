@@ -37,6 +37,8 @@ from hockeystick._files import read_toml
 from hockeystick._numeric import format_lower, format_upper
 from hockeystick.published.warning import UnsoundBoundWarning
 
+__all__ = ["Statement", "statement"]
+
 PAPERS = {  # number: file, authors and year
     "000": ("trusted_aggregator", "Asoodeh, Chen, Calmon, Özgür 2021"),
     "001": ("distortion", "Zhang, Chen, Yang 2023"),

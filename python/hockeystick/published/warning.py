@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from hockeystick._checks.doors import level
 
+__all__ = ["UnsoundBoundWarning"]
+
 T = TypeVar("T")
 
 

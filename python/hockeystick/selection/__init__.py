@@ -6,24 +6,9 @@ Those that are a mechanism go into `Accountant.compose`. What holds for the data
 from __future__ import annotations
 
 from hockeystick._checks.doors import open_room
-from hockeystick.selection.noisy_maximum import GaussianNoisyMaximum, LaplaceNoisyMaximum, noisy_maximum
-from hockeystick.selection.partitions import OptimalPartitions, ThresholdedPartitions
-from hockeystick.selection.sparse_vector import AboveThreshold, GaussianAboveThreshold
-from hockeystick.selection.votes import DataDependentEpsilon, gaussian_votes, votes_epsilon, votes_renyi
-
-__all__ = [
-    "AboveThreshold",
-    "DataDependentEpsilon",
-    "GaussianAboveThreshold",
-    "GaussianNoisyMaximum",
-    "LaplaceNoisyMaximum",
-    "OptimalPartitions",
-    "ThresholdedPartitions",
-    "gaussian_votes",
-    "noisy_maximum",
-    "votes_epsilon",
-    "votes_renyi",
-]
-
+from hockeystick.selection.noisy_maximum import *
+from hockeystick.selection.partitions import *
+from hockeystick.selection.sparse_vector import *
+from hockeystick.selection.votes import *
 
 open_room(__name__)

@@ -20,6 +20,8 @@ from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfi
 from hockeystick.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
 
+__all__ = ["GaussianNoisyMaximum", "LaplaceNoisyMaximum", "noisy_maximum"]
+
 Noise: TypeAlias = Literal["gumbel", "exponential", "laplace", "gaussian"]
 NOISES = ("gumbel", "exponential", "laplace", "gaussian")
 # Cells in which the best threshold is sought: a 200th of the shift, or what memory lets be; a smaller shift is not asked.

@@ -18,6 +18,8 @@ from hockeystick.mechanisms.noise import Gaussian, Laplace
 from hockeystick.mechanisms.privacy_profile import PrivacyProfile, ProfiledMechanism
 from hockeystick.selection.curves import GAUSSIAN_NOISE, end_of, gaussian_curve, profile_until
 
+__all__ = ["OptimalPartitions", "ThresholdedPartitions"]
+
 MOST_PARTITIONS = 10**6
 
 

@@ -32,6 +32,8 @@ from hockeystick.mechanisms.discrete import Discrete
 from hockeystick.mechanisms.privacy_profile import LARGEST_EPSILON, PrivacyProfile
 from hockeystick.selection.curves import GAUSSIAN_NOISE, OneDirection, end_of, gaussian_curve, profile_until
 
+__all__ = ["AboveThreshold", "GaussianAboveThreshold"]
+
 SPLITS = 200  # of epsilon between the threshold and the queries, of which the best is taken
 
 

@@ -27,6 +27,8 @@ from hockeystick.mechanisms.base import ORDERS
 from hockeystick.mechanisms.noise import Gaussian
 from hockeystick.selection.curves import GAUSSIAN_NOISE
 
+__all__ = ["DataDependentEpsilon", "gaussian_votes", "votes_epsilon", "votes_renyi"]
+
 MARGIN = 1e-9  # quantiles are at most 40, so that rounding moves logarithms of tails by 1e-12 at most
 SMALLEST = 1e-290  # of the probability that the noisy winner is another class
 

@@ -8,6 +8,8 @@ from fractions import Fraction
 from hockeystick._checks import positive_scalar
 from hockeystick._checks.shown import shown
 
+__all__ = ["adaptive_clipping_noise"]
+
 
 def adaptive_clipping_noise(noise_multiplier: float, count_noise: float) -> float:
     r"""Return the noise multiplier of the updates that leaves room for the count that a clip norm is learnt from.

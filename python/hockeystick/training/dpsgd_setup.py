@@ -34,6 +34,8 @@ from hockeystick.mechanisms import FixedSizeSampled, Gaussian, PoissonSampled
 from hockeystick.mechanisms.premises import Adjacency, Premises
 from hockeystick.mechanisms.sampled import MOST_STEPS
 
+__all__ = ["DpsgdParameters", "dpsgd_parameters", "privacy_statement"]
+
 Sampling: TypeAlias = Literal["poisson", "shuffled", "fixed", "unknown"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)  # the last stands for one of the others, it is not known which
 KNOWN = SAMPLINGS[:-1]

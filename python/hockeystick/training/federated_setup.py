@@ -21,6 +21,8 @@ from hockeystick.mechanisms import (
 from hockeystick.mechanisms.base import ADJACENCIES, ALSO_CALLED, Adjacency, Mechanism
 from hockeystick.mechanisms.integer_noise import SIGMA
 
+__all__ = ["FederatedParameters", "federated_parameters", "secure_aggregation_parameters"]
+
 NoiseOn: TypeAlias = Literal["sum", "mean", "client"]
 Sampling: TypeAlias = Literal["poisson", "fixed_size", "all", "shuffled"]
 

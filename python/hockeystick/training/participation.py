@@ -12,6 +12,8 @@ from hockeystick._checks.shown import shown
 from hockeystick.mechanisms import FixedSizeSampled, PoissonSampled, RandomAllocation, Shuffled, TruncatedPoissonSampled
 from hockeystick.mechanisms.base import Mechanism, require_mechanism
 
+__all__ = ["draw_batches", "draw_participants"]
+
 Client = TypeVar("Client")
 SAMPLERS = (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled, RandomAllocation)
 

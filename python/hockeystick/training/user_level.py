@@ -16,6 +16,8 @@ from hockeystick.mechanisms import Gaussian, MixtureOfGaussians, PoissonSampled
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.training.federated_setup import FederatedParameters
 
+__all__ = ["OwnedSelection", "UserLevelParameters", "bound_owners", "user_level_parameters"]
+
 
 class UserLevelParameters(NamedTuple):
     """The user-level guarantees of DP-SGD with batches of records and with batches of users.

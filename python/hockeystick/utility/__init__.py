@@ -7,35 +7,11 @@ The risk bounds and rates of inter-silo privacy are in `hockeystick.isrl`.
 from __future__ import annotations
 
 from hockeystick._checks.doors import open_room
-from hockeystick.utility.aggregator_risk import (
-    random_stop_excess_risk_convex,
-    random_stop_excess_risk_rate,
-    trusted_aggregator_delta,
-    trusted_aggregator_excess_risk,
-)
-from hockeystick.utility.comparison import Comparison, Row, compare
-from hockeystick.utility.planning import Plan, plan
-from hockeystick.utility.risk_rates import RatePair, RiskRates, risk_rates
-from hockeystick.utility.settings import Setting
-from hockeystick.utility.side_by_side import Analyses, Analysis, analyses
-
-__all__ = [
-    "Analyses",
-    "Analysis",
-    "Comparison",
-    "Plan",
-    "RatePair",
-    "RiskRates",
-    "Row",
-    "Setting",
-    "analyses",
-    "compare",
-    "plan",
-    "random_stop_excess_risk_convex",
-    "random_stop_excess_risk_rate",
-    "risk_rates",
-    "trusted_aggregator_delta",
-    "trusted_aggregator_excess_risk",
-]
+from hockeystick.utility.aggregator_risk import *
+from hockeystick.utility.comparison import *
+from hockeystick.utility.planning import *
+from hockeystick.utility.risk_rates import *
+from hockeystick.utility.settings import *
+from hockeystick.utility.side_by_side import *
 
 open_room(__name__)

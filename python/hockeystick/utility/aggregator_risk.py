@@ -18,6 +18,13 @@ from hockeystick.isrl.domains import checked
 from hockeystick.isrl.rates import rate_of
 from hockeystick.kernels import theta
 
+__all__ = [
+    "random_stop_excess_risk_convex",
+    "random_stop_excess_risk_rate",
+    "trusted_aggregator_delta",
+    "trusted_aggregator_excess_risk",
+]
+
 MAX_ROUNDS = 10**7  # their coefficients are written out
 
 

@@ -23,6 +23,8 @@ from hockeystick.utility.settings import (
     without_nan,
 )
 
+__all__ = ["Comparison", "Row", "compare"]
+
 UNRANKED = (
     "No explicit bound on the risk is known, so that these have no place above. Their noise is on uploaded models, and every silo",
     "takes part in every round with all its records, whatever the limits:",

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from hockeystick.simulate import Algorithm
     from hockeystick.simulate import Problem as Data
 
+__all__ = ["Plan", "plan"]
+
 
 PROMISES: dict[Trust, str] = {
     "central": "one record replaced, against who sees every round's model; the server is trusted with records",

@@ -11,6 +11,8 @@ from hockeystick import isrl
 from hockeystick._checks import at_most, positive_scalar
 from hockeystick.utility.settings import Problem, checked_inputs, without_nan
 
+__all__ = ["RatePair", "RiskRates", "risk_rates"]
+
 
 class RatePair(NamedTuple):
     """An upper rate of an algorithm and the lower rate that no algorithm of the same privacy undercuts, in order.

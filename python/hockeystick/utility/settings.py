@@ -21,6 +21,8 @@ from hockeystick.isrl.domains import scalars
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+__all__ = ["Setting"]
+
 SQUARED = (lambda x: 1e-60 <= x <= 1e60, "lie in [1e-60, 1e60]")  # the risk bounds multiply a few of these
 DOMAINS = dict.fromkeys(("lipschitz", "diameter", "smoothness"), SQUARED)
 OPTIONAL = {  # left out, as large as they may be

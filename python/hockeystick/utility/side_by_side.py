@@ -24,6 +24,8 @@ from hockeystick.mechanisms import ApproximateDP, FixedSizeSampled, Gaussian, Me
 from hockeystick.published.warning import quietly
 from hockeystick.utility.settings import Arguments, checked_inputs
 
+__all__ = ["Analyses", "Analysis", "analyses"]
+
 Order: TypeAlias = Literal["random", "cyclic"]
 MAX_POINTS = 10  # numbers of rounds, where only the largest is given
 
