@@ -196,7 +196,7 @@ class ClusterPool:
     def published(self, future: distributed.Future) -> Part:
         """Return a part that is there, written here if its worker has not."""
         part, size, reason = _result_of(future)
-        self.check(part.counts.first_error)
+        self.check(part.counts.first_failure)
         if reason:
             self.handed_over[reason] += 1
             self.store.write(part)
@@ -274,7 +274,7 @@ def compute(spec: TaskSpec, packed: bytes, index: int) -> TaskResult:
 
 def _reason_not_to_write(spec: TaskSpec, store: Store, part: Part) -> str:
     """Write a part beside other writers; return why that could not be done, empty if it was."""
-    if spec.strict and part.counts.first_error:
+    if spec.strict and part.counts.first_failure:
         return "it has an error"  # with which the run ends
     folder = store.folder
     try:

@@ -65,18 +65,17 @@ class Counts:
 
     rows: int = 0
     errors: int = 0  # cells with an error text
-    first_error: tuple[int, str] | None = None  # its cell and the text
+    first_failure: tuple[int, str] | None = None  # its cell and the text
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of the finite values of each output
     non_finite: dict[str, int] = field(default_factory=dict)  # NaN and infinite values of each output
-    warnings: list[str] = field(default_factory=list)  # what the functions warned of
+    warnings: tuple[str, ...] = ()  # what the functions warned of
 
     def add(self, other: Counts) -> None:
         """Take in another part."""
         self.rows += other.rows
         self.errors += other.errors
-        found = [error for error in (self.first_error, other.first_error) if error]
-        self.first_error = min(found, default=None)
-        self.warnings += [text for text in other.warnings if text not in self.warnings]
+        self.first_failure = min(filter(None, (self.first_failure, other.first_failure)), default=None)
+        self.warnings = tuple(dict.fromkeys(self.warnings + other.warnings))
         for name, (least, greatest) in other.ranges.items():
             low, high = self.ranges.get(name, (np.nan, np.nan))
             self.ranges[name] = (float(np.fmin(low, least)), float(np.fmax(high, greatest)))
@@ -127,7 +126,7 @@ def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard) -> Part:
         for key, value in {**told, **_readers_schema(schema.with_metadata(told)), DIGEST: NO_DIGEST}.items():
             writer.add_key_value_metadata({key: value})  # one by one, since several would have no order
     content, counts = _sealed(sink.getvalue().to_pybytes()), count(table, shard.outputs)
-    counts.warnings = shard.warnings
+    counts.warnings = tuple(shard.warnings)
     return Part(shard.cells.start // plan.shard_rows, content, counts)
 
 
@@ -218,7 +217,8 @@ def count(table: pa.Table, outputs: Iterable[str]) -> Counts:
     failed = np.flatnonzero(table["error"].is_valid().to_numpy())
     first = table.slice(failed[0], 1).to_pylist()[0] if len(failed) else None
     told = (table.schema.metadata or {}).get(b"hockeystick.warnings", b"[]")
-    counts = Counts(table.num_rows, len(failed), first and (first["cell"], first["error"]), warnings=json.loads(told))
+    counts = Counts(table.num_rows, len(failed), first and (first["cell"], first["error"]))
+    counts.warnings = tuple(json.loads(told))
     for name in outputs:
         values = table[name].to_numpy()
         ends = np.isfinite([values.min(), values.max()])  # NaN where one is

@@ -135,15 +135,18 @@ def run(
     started = time.perf_counter()
     share = None if shards is None else share_of(shards, checked.num_shards)
     with open_store(out, checked, share) as store:
-        runner = Runner(store, num_threads, progress or (lambda *_progress: None), client, strict)
+        printers = {output.column: printer(output.function.name) for output in checked.outputs}
+        summary = Summary(share=str(store.share or ""), printers=printers)
+        runner = Runner(store, summary, num_threads, progress or (lambda *_progress: None), client, strict)
         try:
             runner.run()
         except OSError as error:
-            kept = f"{runner.counts.rows:,} cells are kept, the same command resumes"
+            kept = f"{summary.rows:,} cells are kept, the same command resumes"
             if error.errno is None:
                 raise type(error)(f"{error}; {kept}") from error
             raise OSError(error.errno, f"{error.strerror}; {kept}", os.fspath(out)) from error
-    return runner.summary(time.perf_counter() - started)
+    summary.seconds = time.perf_counter() - started
+    return summary
 
 
 @dataclass
@@ -151,27 +154,22 @@ class Runner:
     """One run: what is computed, and what it counts."""
 
     store: Store
+    summary: Summary
     num_threads: int | None
     progress: Progress
     client: distributed.Client | None
     strict: bool
-    counts: Counts = field(default_factory=Counts)
-    damaged: list[str] = field(default_factory=list)
-    computed_rows: int = 0
-    compute_seconds: float = 0.0
-    write_seconds: float = 0.0
-    writers: str = ""
 
     def run(self) -> None:
         """Take stock of the parts that are there, then compute and publish the others."""
         self.waiting = Schedule(self.missing())
         try:
-            self.check(self.counts.first_error)
+            self.check(self.summary.first_failure)
             self.report()
             if len(self.waiting):
                 self.compute()
         except CellError as error:
-            raise CellError(f"{error}; {self.counts.rows:,} cells are kept") from None
+            raise CellError(f"{error}; {self.summary.rows:,} cells are kept") from None
 
     def compute(self) -> None:
         """Keep threads or a cluster busy to the end; count those parts, too, that were in flight when another one failed."""
@@ -199,9 +197,9 @@ class Runner:
         finally:
             for part in pool.close(in_flight):
                 self.count(part)
-        self.writers, unseen = pool.finish()
+        self.summary.writers, unseen = pool.finish()
         if unseen:
-            self.counts.rows -= sum(len(self.store.plan.shard(index)) for index in unseen)
+            self.summary.rows -= sum(len(self.store.plan.shard(index)) for index in unseen)
             names = ", ".join(map(self.store.file, unseen[:3]))
             raise OSError(f"{len(unseen):,} parts that workers wrote are not in {self.store.folder}/cells: {names}")
 
@@ -212,21 +210,22 @@ class Runner:
         with ThreadPoolExecutor(READERS) as readers:
             for start in range(0, len(present), 8 * READERS):
                 some = present[start : start + 8 * READERS]
-                for index, counts in zip(some, readers.map(self.stored, some), strict=True):
-                    if counts is not None:
-                        self.counts.add(counts)
+                for index, found in zip(some, readers.map(self.stored, some), strict=True):
+                    if isinstance(found, Counts):
+                        self.summary.add(found)
                         whole.add(index)
+                    elif found:
+                        self.summary.damaged += (found,)
+                        logger.warning("%s; it is computed anew", found)
         return [index for index in self.store.shards if index not in whole]
 
-    def stored(self, index: int) -> Counts | None:
-        """Return what a part of an earlier run holds; None, and say so, where it is not what that run wrote."""
+    def stored(self, index: int) -> Counts | str:
+        """Return what a part of an earlier run holds, or what is wrong with it; nothing of one that is gone."""
+        content = self.store.content(index)
         try:
-            content = self.store.content(index)
-            return None if content is None else self.store.decoded(index, content)
+            return "" if content is None else self.store.decoded(index, content)
         except DamagedPartError as error:
-            self.damaged.append(f"{self.store.path(index)}: {error}")
-            logger.warning("%s; it is computed anew", self.damaged[-1])
-            return None
+            return f"{self.store.path(index)}: {error}"
 
     def check(self, error: FirstError) -> None:
         """End a strict run at a cell with an error."""
@@ -236,36 +235,15 @@ class Runner:
     def count(self, part: Part) -> None:
         """Count a part that is in its place, and tell how far the run is."""
         self.waiting.finished()
-        self.computed_rows += part.counts.rows
-        self.compute_seconds += part.compute_seconds
-        self.write_seconds += part.write_seconds
-        self.counts.add(part.counts)
+        self.summary.computed_rows += part.counts.rows
+        self.summary.compute_seconds += part.compute_seconds
+        self.summary.write_seconds += part.write_seconds
+        self.summary.add(part.counts)
         self.report()
 
     def report(self) -> None:
         """Tell how far the run is."""
-        self.progress(self.counts.rows, self.store.num_cells, self.waiting.seconds_left())
-
-    def summary(self, seconds: float) -> Summary:
-        """Return what was done in that time."""
-        error = self.counts.first_error
-        return Summary(
-            rows=self.counts.rows,
-            computed_rows=self.computed_rows,
-            seconds=seconds,
-            compute_seconds=self.compute_seconds,
-            write_seconds=self.write_seconds,
-            rows_per_second=self.computed_rows / seconds,
-            ranges=self.counts.ranges,
-            non_finite=self.counts.non_finite,
-            errors=self.counts.errors,
-            first_error=f"cell {error[0]}: {error[1]}" if error else "",
-            damaged=tuple(sorted(self.damaged)),
-            warnings=tuple(self.counts.warnings),
-            share=str(self.store.share or ""),
-            writers=self.writers,
-            printers={output.column: printer(output.function.name) for output in self.store.plan.outputs},
-        )
+        self.progress(self.summary.rows, self.store.num_cells, self.waiting.seconds_left())
 
 
 class ThreadPool:
@@ -317,7 +295,7 @@ class ThreadPool:
     def _publish(self, index: int) -> Part | None:
         """Compute and write a shard, in a thread; None if the run ends before it is written."""
         part = compute(self.store.plan, self.store.manifest, index, self.threads_of_call)
-        self.check(part.counts.first_error)
+        self.check(part.counts.first_failure)
         if self.ending.is_set():
             return None
         with self.writing:
@@ -397,26 +375,31 @@ def _words(left: float | None, unfinished: bool) -> str:
     return "" if left is None or not unfinished else f"{left:.0f} s left"
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass
+class Summary(Counts):
     """What a run did and what its table holds."""
 
-    rows: int  # in the table
-    computed_rows: int  # by this run; the others were there
-    seconds: float
-    compute_seconds: float  # in the functions of the plan and around them, on all workers together, without writing
-    write_seconds: float  # of all threads together, on all workers, encoding included
-    rows_per_second: float  # computed rows per second of the run
-    ranges: dict[str, tuple[float, float]]  # of the finite values of each output
-    non_finite: dict[str, int]  # NaN and infinite values of each output
-    errors: int  # cells with an error text
-    warnings: tuple[str, ...] = ()  # what the functions warned of
-    first_error: str = ""  # the first cell with an error text, and the text
+    computed_rows: int = 0  # by this run; the others were there
+    seconds: float = 0.0
+    compute_seconds: float = (
+        0.0  # in the functions of the plan and around them, on all workers together, without writing
+    )
+    write_seconds: float = 0.0  # of all threads together, on all workers, encoding included
     damaged: tuple[str, ...] = ()  # the parts of an earlier run that were computed anew, and what was wrong with each
     share: str = ""  # which part of the plan this was, such as "2 of 4"; empty for all of it
     writers: str = ""  # on a cluster: who wrote the parts of this run, and why not the workers
     # How an output is printed; without an entry here it is rounded up.
     printers: Mapping[str, Callable[[float, str], str]] = field(default_factory=dict)
+
+    @property
+    def rows_per_second(self) -> float:
+        """Return the computed rows per second of the run."""
+        return self.computed_rows / self.seconds
+
+    @property
+    def first_error(self) -> str:
+        """Return the first cell with an error text, and the text; nothing if there is none."""
+        return "cell {}: {}".format(*self.first_failure) if self.first_failure else ""
 
     def __str__(self) -> str:
         """Return a few lines for a reader."""
