@@ -393,9 +393,7 @@ def _range(key: str, first: Any, last: Any, step: Any) -> Values:
     require(step >= 1 and (last - first) % step == 0, must(f"{key}.step", domain, step))
     length = (last - first) // step + 1
     require(length <= MAX_AXIS_LENGTH, must(f"{key}.range", f"have at most {MAX_AXIS_LENGTH} values", length))
-    # Modulo 2^64, since a step may be longer than the integers of 64 bits are; the values themselves are between the ends.
-    offsets = np.arange(length, dtype=np.uint64) * np.uint64(step % 2**64)
-    return (offsets + np.uint64(first % 2**64)).view(np.int64)
+    return np.fromiter(range(first, last + 1, step), np.int64, length)
 
 
 _TEXT = re.compile(r"([1-9][0-9]{0,8}) of ([1-9][0-9]{0,8})")

@@ -262,17 +262,16 @@ class ThreadPool:
         lock = contextlib.nullcontext() if store.folder.is_local else threading.Lock()
         self.writing: contextlib.AbstractContextManager[Any] = lock
         self.executor = ThreadPoolExecutor(self.at_once)
-        self.ending = threading.Event()
 
     def capacity(self) -> int:
         """Return how many shards are computed at once."""
         return self.at_once
 
-    def submit(self, index: int) -> Future[Part | None]:
+    def submit(self, index: int) -> Future[Part]:
         """Have a shard computed and written; one at a time in this thread, the only one in which Python hears Ctrl-C."""
         if self.at_once > 1:
             return self.executor.submit(self._publish, index)
-        done = Future[Part | None]()
+        done = Future[Part]()
         done.set_result(self._publish(index))
         return done
 
@@ -281,23 +280,19 @@ class ThreadPool:
         part: Part = future.result()
         return part
 
-    def close(self, in_flight: set[Future[Part | None]]) -> list[Part]:
-        """Let the threads end, none in the middle of writing, and return what they wrote; the first failure is the one that is told."""
-        self.ending.set()
+    def close(self, in_flight: set[Future[Part]]) -> list[Part]:
+        """Let the threads write what they are at, and return that; the first failure is the one that is told."""
         self.executor.shutdown(cancel_futures=True)
-        ended = [future for future in in_flight if not future.cancelled() and future.exception() is None]
-        return [part for future in ended if (part := future.result()) is not None]
+        return [future.result() for future in in_flight if not future.cancelled() and future.exception() is None]
 
     def finish(self) -> tuple[str, list[int]]:
         """Return no words and no parts: what this process alone has written is there."""
         return "", []
 
-    def _publish(self, index: int) -> Part | None:
-        """Compute and write a shard, in a thread; None if the run ends before it is written."""
+    def _publish(self, index: int) -> Part:
+        """Compute and write a shard, in a thread."""
         part = compute(self.store.plan, self.store.manifest, index, self.threads_of_call)
         self.check(part.counts.first_failure)
-        if self.ending.is_set():
-            return None
         with self.writing:
             self.store.write(part)
         return part

@@ -35,7 +35,7 @@ SECTIONS = ("title", "fixed")  # of a plan of one training
 
 Settings = Mapping[str, Value]
 Hashed = tuple[tuple[str, Value], ...]  # the same, by which what came of a training is kept
-One = Callable[[Settings, "int | None"], float]
+One = Callable[[Settings, "int | None"], Any]
 
 
 def loss(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -46,7 +46,7 @@ def loss(*, num_threads: int | None = None, on_error: str = "raise", **settings:
     float64
         An estimate.
     """
-    return _each(lambda cell, threads: float(outcome(cell, threads).loss.mean()), num_threads, on_error, settings)
+    return _each(lambda cell, threads: outcome(cell, threads).loss.mean(), num_threads, on_error, settings)
 
 
 def loss_on_test(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -57,7 +57,7 @@ def loss_on_test(*, num_threads: int | None = None, on_error: str = "raise", **s
     float64
         An estimate.
     """
-    return _each(lambda cell, threads: float(outcome(cell, threads).test_loss.mean()), num_threads, on_error, settings)
+    return _each(lambda cell, threads: outcome(cell, threads).test_loss.mean(), num_threads, on_error, settings)
 
 
 def accuracy(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -68,7 +68,7 @@ def accuracy(*, num_threads: int | None = None, on_error: str = "raise", **setti
     float64
         An estimate, in [0, 1].
     """
-    return _each(lambda cell, threads: float(_accuracies(cell, threads).mean()), num_threads, on_error, settings)
+    return _each(lambda cell, threads: _accuracies(cell, threads).mean(), num_threads, on_error, settings)
 
 
 def loss_half_width(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -101,9 +101,7 @@ def sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **se
     float64
         An estimate for one pair of problems: the first record's features are turned around, and its label is kept. No bound.
     """
-    return _each(
-        lambda cell, threads: float(distances(cell, threads).total[-1].mean()), num_threads, on_error, settings
-    )
+    return _each(lambda cell, threads: distances(cell, threads).total[-1].mean(), num_threads, on_error, settings)
 
 
 def data_sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -114,7 +112,7 @@ def data_sensitivity(*, num_threads: int | None = None, on_error: str = "raise",
     float64
         An estimate for the pair of problems of `training.sensitivity`. No bound.
     """
-    return _each(lambda cell, threads: float(distances(cell, threads).data[-1].mean()), num_threads, on_error, settings)
+    return _each(lambda cell, threads: distances(cell, threads).data[-1].mean(), num_threads, on_error, settings)
 
 
 def model_sensitivity(*, num_threads: int | None = None, on_error: str = "raise", **settings: Any) -> Array:
@@ -125,9 +123,7 @@ def model_sensitivity(*, num_threads: int | None = None, on_error: str = "raise"
     float64
         An estimate for the pair of problems of `training.sensitivity`. No bound.
     """
-    return _each(
-        lambda cell, threads: float(distances(cell, threads).model[-1].mean()), num_threads, on_error, settings
-    )
+    return _each(lambda cell, threads: distances(cell, threads).model[-1].mean(), num_threads, on_error, settings)
 
 
 def epsilon(
