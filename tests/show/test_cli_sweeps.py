@@ -11,7 +11,7 @@ import hockeystick as hs
 import processes
 import refused_calls
 from hockeystick.cli import main
-from hockeystick.sweep.functions import REGISTERED, TRAININGS, status
+from hockeystick.sweep.functions import REGISTERED, TRAININGS, registered
 from written_files import content
 
 pytest.importorskip("pyarrow")
@@ -151,7 +151,7 @@ def test_functions(written):
     """Every registered function has a line that begins with its name and tells what it is worth."""
     lines = written("sweep functions").splitlines()
     assert [line.split()[0] for line in lines] == sorted(REGISTERED | TRAININGS)
-    assert all(f"  {status(line.split()[0])}  " in line + "  " for line in lines)
+    assert all(f"  {registered(line.split()[0]).worth}  " in line + "  " for line in lines)
     assert all(re.search(r"  (cheap   |costly  |training)  ", line) for line in lines)
 
 

@@ -9,15 +9,14 @@ import pytest
 
 from hockeystick.sweep import PlanError
 from hockeystick.sweep.evaluate import evaluate
-from hockeystick.sweep.function_help import arguments, cost, example, returns, summary
+from hockeystick.sweep.function_help import arguments, example, returns, summary
 from hockeystick.sweep.functions import (
     MEANING,
     REGISTERED,
     TRAININGS,
     lookup,
-    status,
+    registered,
     unit_of_argument,
-    unit_of_value,
     with_unit,
 )
 from hockeystick.sweep.plan import load
@@ -35,18 +34,18 @@ def test_every_function_is_described(name: str) -> None:
     assert [argument.name for argument in described if not argument.domain.endswith((".", ".)"))] == []
     assert returns(name).endswith(".")
     assert summary(name).endswith(".")
-    assert cost(name) in (("training",) if name in TRAININGS else ("cheap", "costly"))
-    assert status(name) in MEANING
+    assert registered(name).cost in (("training",) if name in TRAININGS else ("cheap", "costly"))
+    assert registered(name).worth in MEANING
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_every_function_has_a_label(name: str) -> None:
     """Somebody has looked at what the values of each registered function are worth; those called certified say so."""
-    assert status(name) != "unlabelled"
+    assert registered(name).worth != "unlabelled"
     documentation = (lookup(name).call.__doc__ or "").lower()
-    if status(name) == "certified":
+    if registered(name).worth == "certified":
         assert re.search(r"certified|upper bound|feasible|budget", documentation)
-    if status(name) == "unsound":
+    if registered(name).worth == "unsound":
         assert "no upper bound" in documentation
 
 
@@ -54,9 +53,9 @@ def test_units() -> None:
     """Probabilities and privacy losses have their units at the axes; what has the user's units has none."""
     assert with_unit("epsilon", unit_of_argument("epsilon")) == "epsilon (nats)"
     assert with_unit("clip_norm", unit_of_argument("clip_norm")) == "clip_norm"
-    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_delta")} == {"probability"}
-    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
-    assert {unit_of_value(name) for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}
+    assert {registered(name).unit for name in REGISTERED if name.endswith("_delta")} == {"probability"}
+    assert {registered(name).unit for name in REGISTERED if name.endswith("_epsilon")} == {"nats"}
+    assert {registered(name).unit for name in REGISTERED if name.endswith("_gdp")} == {"μ, Gaussian DP"}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -93,4 +92,4 @@ def test_known_words() -> None:
     assert (noise.label, noise.required) == ("number, noise / sensitivity", True)
     assert noise.domain == "Noise standard deviation over clip norm, positive; infinity leaks nothing."
     assert delta.domain == "Target delta in [0, 1]."
-    assert (cost("dpsgd_epsilon"), cost("theta")) == ("costly", "cheap")
+    assert (registered("dpsgd_epsilon").cost, registered("theta").cost) == ("costly", "cheap")

@@ -22,7 +22,7 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
 from hockeystick.plot import plot_sweep
-from hockeystick.sweep import parquet_part
+from hockeystick.sweep import functions, parquet_part
 from hockeystick.sweep.parquet_part import DamagedPartError, decode
 from hockeystick.sweep.store import manifest, stored_sweep
 from hockeystick.sweep.view import choose_cells, read_sample
@@ -137,7 +137,7 @@ def test_damaged_parts_are_named_and_computed_anew(
 def test_other_units_or_status(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part whose columns claim another unit or status than this version's is not kept."""
     plan, data = parse(PLAN), (whole / "cells/part-000000.parquet").read_bytes()
-    monkeypatch.setattr(parquet_part, "status", lambda _name: "exact")
+    monkeypatch.setattr(parquet_part, "registered", lambda name: functions.registered(name)._replace(worth="exact"))
     with pytest.raises(DamagedPartError, match="it has other units or another status in its columns"):
         decode(plan, manifest(plan), 0, data)
 

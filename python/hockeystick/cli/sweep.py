@@ -127,17 +127,16 @@ def best(chosen: argparse.Namespace) -> int:
 
 def _lines(row: Mapping[str, Any], source: Mapping[str, Any]) -> list[str]:
     """Return the row for a reader: inputs with all their digits, bounds rounded so that they stay bounds."""
-    from hockeystick.sweep.functions import printer, status, unit_of_value  # noqa: PLC0415
+    from hockeystick.sweep.functions import registered  # noqa: PLC0415
     from hockeystick.sweep.plan import parse  # noqa: PLC0415
 
     functions = {output.column: output.function.name for output in parse(source).outputs}
     lines = []
     for name, value in row.items():
         if name in functions:
-            function = functions[name]
-            unit = unit_of_value(function)
-            worth = ", ".join(text for text in (unit, status(function)) if text)
-            lines.append(f"{name} = {printer(function)(value, '.6g')} ({worth})")
+            known = registered(functions[name])
+            worth = ", ".join(filter(None, (known.unit, known.worth)))
+            lines.append(f"{name} = {known.printer(value, '.6g')} ({worth})")
         elif value is not None:
             lines.append(f"{name} = {value}")
     return lines
@@ -154,29 +153,26 @@ def merge(chosen: argparse.Namespace) -> None:
 
 def functions(_chosen: argparse.Namespace) -> None:
     """Write a line for each function."""
-    from hockeystick.sweep.function_help import cost, summary  # noqa: PLC0415
-    from hockeystick.sweep.functions import REGISTERED, TRAININGS, status, unit_of_value  # noqa: PLC0415
+    from hockeystick.sweep.function_help import summary  # noqa: PLC0415
+    from hockeystick.sweep.functions import REGISTERED, TRAININGS  # noqa: PLC0415
 
-    rows = [
-        (name, cost(name), status(name), unit_of_value(name) or "-", summary(name))
-        for name in sorted(REGISTERED | TRAININGS)
-    ]
-    arguments.write_rows(rows)
+    known = sorted((REGISTERED | TRAININGS).items())
+    arguments.write_rows([(name, row.cost, row.worth, row.unit or "-", summary(name)) for name, row in known])
 
 
 def describe(chosen: argparse.Namespace) -> None:
     """Write what a function takes and returns, and a plan for it."""
     from hockeystick.sweep import function_help  # noqa: PLC0415
-    from hockeystick.sweep.functions import MEANING, status, unit_of_value  # noqa: PLC0415
+    from hockeystick.sweep.functions import MEANING, registered  # noqa: PLC0415
 
     name = chosen.function
     plan = function_help.example([name])  # refuses what is not registered
-    unit = unit_of_value(name)
+    known = registered(name)
     lines = [
         f"{name}: {function_help.summary(name)}",
-        f"value{f' ({unit})' if unit else ''}: {function_help.returns(name)}",
-        f"worth: {status(name)}, {MEANING[status(name)]}",
-        f"cost: {function_help.cost(name)}" + (COSTS[function_help.cost(name)]),
+        f"value{f' ({known.unit})' if known.unit else ''}: {function_help.returns(name)}",
+        f"worth: {known.worth}, {MEANING[known.worth]}",
+        f"cost: {known.cost}{COSTS[known.cost]}",
         "",
         "arguments:",
     ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick.plot.matplotlib_figures import Colours, heat_maps, line_plots, side_within
 from hockeystick.plot.scales import FEW, Scale, drawn_scale, same_bound
-from hockeystick.sweep.functions import printer, status, unit_of_value, with_unit
+from hockeystick.sweep.functions import registered, with_unit
 from hockeystick.sweep.plan import Output
 from hockeystick.sweep.view import Choice, Drawn
 
@@ -35,7 +35,7 @@ def figures_of(view: Choice, store: Store, outputs: list[str], budget: float | N
             label=_output_label(view, name),
             panel_titles=titles,
             title="\n".join((_title(view, [name]), *_border(values, budget))),
-            printed=printer(functions[name]),
+            printed=registered(functions[name]).printer,
             colours=Colours.of(same_bound(functions, name, tables)),
             budget=budget,
         )
@@ -64,7 +64,7 @@ def _border(values: Any, budget: float | None) -> list[str]:
 def _named(output: Output) -> str:
     arguments = "".join(f", {name} = {_text(value)}" for name, value in output.arguments.items())
     function = output.function.name
-    remark = " (as printed: no privacy guarantee)" if status(function) == "unsound" else ""
+    remark = " (as printed: no privacy guarantee)" if registered(function).worth == "unsound" else ""
     return f"{output.column} = {function}{arguments}{remark}"
 
 
@@ -85,7 +85,7 @@ def _drawn_scale(view: Choice, drawn: Drawn) -> Scale:
 
 def _output_label(view: Choice, name: str) -> str:
     """Return an output's name with the unit of what its function returns."""
-    return with_unit(name, unit_of_value(_output(view, name).function.name))
+    return with_unit(name, registered(_output(view, name).function.name).unit)
 
 
 def _output(view: Choice, name: str) -> Output:

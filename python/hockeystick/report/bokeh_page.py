@@ -18,7 +18,7 @@ from hockeystick._checks.hints import needs
 from hockeystick._core import __version__
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.plot.scales import FEW, Array, Scale, drawn_scale, is_wide, same_bound, value_ends
-from hockeystick.sweep.functions import MEANING, printer, status, unit_of_argument, unit_of_value, with_unit
+from hockeystick.sweep.functions import MEANING, registered, unit_of_argument, with_unit
 from hockeystick.sweep.plan import Output, Plan
 from hockeystick.sweep.view import MAX_TEXTS, Choice, Drawn, Sample, point
 
@@ -97,7 +97,7 @@ def _resource(name: str) -> str:
 def _variables(sample: Sample, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page says."""
     choice, plan = sample.choice, sample.choice.plan
-    labels = {status(output.function.name) for output in plan.outputs}
+    labels = {registered(output.function.name).worth for output in plan.outputs}
     return {
         "sample": sample,
         "choice": choice,
@@ -123,7 +123,7 @@ def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
         "column": output.column,
         "function": output.function.name,
         "arguments": "".join(f", {name} = {value}" for name, value in output.arguments.items()),
-        "status": status(output.function.name),
+        "status": registered(output.function.name).worth,
         "least": least,
         "greatest": greatest,
         "non_finite": sample.counts.non_finite.get(output.column, 0),
@@ -132,7 +132,7 @@ def _output_row(sample: Sample, output: Output) -> dict[str, Any]:
 
 def _pictures(sample: Sample) -> list[dict[str, str]]:
     """Return the roots of the pictures in the document, with what is to be said below each."""
-    labels = {output.column: status(output.function.name) for output in sample.choice.plan.outputs}
+    labels = {output.column: registered(output.function.name).worth for output in sample.choice.plan.outputs}
     said = {name: name if name == label else f"{name}: {label}" for name, label in labels.items()}
     if sample.choice.y is None:  # all outputs are lines of one picture
         pictures = [(", ".join(said.values()), np.concatenate([*sample.outputs.values()]))]
@@ -264,7 +264,7 @@ def _short(sample: Sample) -> dict[str, list[str]]:
         return {}
     texts = {}
     for output in choice.plan.outputs:
-        printed = printer(output.function.name)
+        printed = registered(output.function.name).printer
         values = sample.outputs[output.column].tolist()
         texts[f"{output.column} short"] = [printed(value, ".3g") if np.isfinite(value) else "" for value in values]
     return texts
@@ -327,7 +327,7 @@ def _heat_map(sample: Sample, shown: ColumnDataSource, name: str, drawn: Drawn) 
         hatch_scale=8,
     )
     picture.x_range.range_padding = picture.y_range.range_padding = 0
-    title = with_unit(name, unit_of_value(functions[name]))
+    title = with_unit(name, registered(functions[name]).unit)
     bar = ColorBar(color_mapper=mapper, title=title, title_text_font_style="normal", background_fill_color=None)
     picture.add_layout(bar, "right")
     if f"{name} short" in shown.data:
@@ -359,7 +359,7 @@ def _lines(sample: Sample, shown: ColumnDataSource) -> Any:
     choice, outputs = sample.choice, sample.choice.plan.outputs
     everything = np.concatenate(list(sample.outputs.values()))
     log = is_wide(everything)
-    measured = ", ".join(sorted({unit_of_value(output.function.name) for output in outputs} - {""}))
+    measured = ", ".join(sorted({registered(output.function.name).unit for output in outputs} - {""}))
     label = with_unit(outputs[0].column if len(outputs) == 1 else "value", measured)
     picture = _figure(choice, y_axis_type="log" if log else "linear", y_axis_label=label)
     if log:

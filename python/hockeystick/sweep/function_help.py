@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick.sweep.functions import ARGUMENTS, TRAININGS, Function, lookup, registered, unit_of_argument
+from hockeystick.sweep.functions import ARGUMENTS, TRAININGS, Function, lookup, unit_of_argument
 from hockeystick.sweep.plan import Value
 
 # Functions whose documentation refers to that of another for the arguments that they share.
@@ -58,11 +58,6 @@ def summary(name: str) -> str:
 def returns(name: str) -> str:
     """Return what a function's documentation says of its values."""
     return _joined(_section(lookup(name).call, "Returns")[1:])
-
-
-def cost(name: str) -> str:
-    """Return the class of cost of a function."""
-    return registered(name).cost
 
 
 def arguments(name: str) -> list[DescribedArgument]:

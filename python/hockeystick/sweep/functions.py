@@ -37,6 +37,11 @@ class Registered(NamedTuple):
     unit: str = ""
     rounded: str = "up"
 
+    @property
+    def printer(self) -> Callable[[float, str], str]:
+        """What prints the values with few digits: bounds stay bounds."""
+        return {"up": format_upper, "down": format_lower, "nearest": format}[self.rounded]
+
 
 ARGUMENTS = table()
 _FUNCTIONS = {
@@ -87,24 +92,9 @@ def registered(name: str) -> Registered:
     return TRAININGS.get(name) or REGISTERED.get(name) or Registered("")
 
 
-def status(name: str) -> str:
-    """Return what the values of a registered function are worth, a key of `MEANING`."""
-    return registered(name).worth
-
-
-def printer(name: str) -> Callable[[float, str], str]:
-    """Return what prints the values of a registered function with few digits: bounds stay bounds."""
-    return {"up": format_upper, "down": format_lower, "nearest": format}[registered(name).rounded]
-
-
 def unit_of_argument(name: str) -> str:
     """Return the unit of an argument, empty if it is the user's."""
     return ARGUMENTS.get(name, Argument()).unit
-
-
-def unit_of_value(function: str) -> str:
-    """Return the unit of a registered function's values, empty if it is the user's."""
-    return registered(function).unit
 
 
 def with_unit(name: str, unit: str) -> str:

@@ -32,7 +32,7 @@ import numpy as np
 from hockeystick._checks.hints import needs
 from hockeystick.sweep.errors import require
 from hockeystick.sweep.evaluate import Shard, evaluate, numbered
-from hockeystick.sweep.functions import status, unit_of_argument, unit_of_value
+from hockeystick.sweep.functions import registered, unit_of_argument
 from hockeystick.sweep.plan import Plan, Values
 
 with needs("sweep", "a sweep needs pyarrow"):
@@ -237,7 +237,7 @@ def schema_of(plan: Plan) -> pa.Schema:
         fields.append(pa.field(name, kind, nullable=False, metadata={"unit": unit_of_argument(name)}))
     for output in plan.outputs:
         name = output.function.name
-        worth = {"unit": unit_of_value(name), "status": status(name)}
+        worth = {"unit": registered(name).unit, "status": registered(name).worth}
         origin = {"function": name, "arguments": json.dumps(output.arguments), **worth}
         fields.append(pa.field(output.column, pa.float64(), nullable=False, metadata=origin))
     return pa.schema([*fields, pa.field("error", pa.string())])

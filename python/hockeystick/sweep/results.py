@@ -15,7 +15,7 @@ from hockeystick._checks.doors import level
 from hockeystick._checks.hints import needs
 from hockeystick.sweep.condition import column_type, columns_of, parsed, where_true
 from hockeystick.sweep.errors import OutputError, must, require
-from hockeystick.sweep.functions import MEANING, status
+from hockeystick.sweep.functions import MEANING, registered
 from hockeystick.sweep.parquet_part import IDENTITY, DamagedPartError, Part, schema_of
 from hockeystick.sweep.plan import Plan
 from hockeystick.sweep.store import Store, changes, manifest, open_store, stored_sweep
@@ -326,7 +326,7 @@ def merge(outs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -
 
 def _warn_of_unsound(plan: Plan, columns: set[str]) -> None:
     for output in plan.outputs:
-        if output.column in columns and status(output.function.name) == "unsound":
+        if output.column in columns and registered(output.function.name).worth == "unsound":
             message = f"{output.column} = {output.function.name}: {MEANING['unsound']}"
             warnings.warn(message, UserWarning, stacklevel=level(3))
 

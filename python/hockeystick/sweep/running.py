@@ -29,7 +29,7 @@ from hockeystick._checks.hints import needs
 from hockeystick._numeric.printing import format_upper
 from hockeystick.sweep.errors import CellError
 from hockeystick.sweep.evaluate import check_instruction_set
-from hockeystick.sweep.functions import printer
+from hockeystick.sweep.functions import registered
 from hockeystick.sweep.parquet_part import Counts, DamagedPartError, Part, compute
 from hockeystick.sweep.plan import costs, load, share_of
 from hockeystick.sweep.store import Store, open_store
@@ -135,7 +135,7 @@ def run(
     started = time.perf_counter()
     share = None if shards is None else share_of(shards, checked.num_shards)
     with open_store(out, checked, share) as store:
-        printers = {output.column: printer(output.function.name) for output in checked.outputs}
+        printers = {output.column: registered(output.function.name).printer for output in checked.outputs}
         summary = Summary(share=str(store.share or ""), printers=printers)
         runner = Runner(store, summary, num_threads, progress or (lambda *_progress: None), client, strict)
         try:
