@@ -13,7 +13,7 @@ import pytest
 
 from hockeystick.sweep import PlanError, run, trainings
 from hockeystick.sweep.plan import load
-from hockeystick.sweep.trainings import check
+from hockeystick.sweep.trainings import check_trainings
 from sweep_plans import TRAINING
 from written_files import content
 
@@ -327,7 +327,7 @@ def test_examples(tmp_path: Path, name: str, cells: int) -> None:
     pytest.importorskip("sklearn")
     whole = load(EXAMPLES / f"{name}.toml")
     assert whole.num_cells == cells
-    check(whole)
+    check_trainings(whole)
     (moving,) = whole.source["zip"]
     if name == "trajectories_large":  # 10^9 client steps a cell, as its page says
         columns = [moving[key] for key in ("num_silos", "local_steps", "rounds")]

@@ -29,7 +29,7 @@ import time
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -152,7 +152,7 @@ class TaskSpec:
     token: str  # a file there, while the run goes on, with the digest
     digest: str  # of the manifest
     num_threads: int | None
-    strict: bool  # parts with an error are not to be written
+    strict: bool  # a part with an error ends the run
 
     def is_at(self, folder: Folder) -> bool:
         """Say whether the token of the run is in a folder."""
@@ -162,18 +162,9 @@ class TaskSpec:
 class ClusterPool:
     """The tasks of a run on a cluster that are under way."""
 
-    def __init__(
-        self,
-        client: distributed.Client,
-        store: Store,
-        num_threads: int | None,
-        check: Callable[[tuple[int, str] | None], None],
-        *,
-        strict: bool,
-    ) -> None:
+    def __init__(self, client: distributed.Client, store: Store, num_threads: int | None, *, strict: bool) -> None:
         self.client = client
         self.store = store
-        self.check = check  # raises where a strict run ends
         self.slots, self.asked = _slots(client), time.monotonic()
         self.sizes: dict[int, int] = {}  # of the parts that workers have written
         self.handed_over: Counter[str] = Counter()  # reason -> parts that this process writes
@@ -196,7 +187,6 @@ class ClusterPool:
     def published(self, future: distributed.Future) -> Part:
         """Return a part that is there, written here if its worker has not."""
         part, size, reason = _result_of(future)
-        self.check(part.counts.first_failure)
         if reason:
             self.handed_over[reason] += 1
             self.store.write(part)
@@ -261,7 +251,7 @@ def compute(spec: TaskSpec, packed: bytes, index: int) -> TaskResult:
     """Compute a part and write it, or give it back with the reason; this runs on a worker."""
     plan, manifest, store, reason = _learnt(spec, packed)
     num_threads = threads(spec.num_threads or 1, distributed.get_worker().state.nthreads)
-    part = compute_part(plan, manifest, index, num_threads)
+    part = compute_part(plan, manifest, index, num_threads, strict=spec.strict)
     size = len(part.content)
     if store is not None:
         started = time.perf_counter()
@@ -274,8 +264,6 @@ def compute(spec: TaskSpec, packed: bytes, index: int) -> TaskResult:
 
 def _reason_not_to_write(spec: TaskSpec, store: Store, part: Part) -> str:
     """Write a part beside other writers; return why that could not be done, empty if it was."""
-    if spec.strict and part.counts.first_failure:
-        return "it has an error"  # with which the run ends
     folder = store.folder
     try:
         there = folder.write_shared(store.name(part.index), part.content, lambda: spec.is_at(folder))

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._checks.hints import needs
-from hockeystick.sweep.errors import must, require, shorten
+from hockeystick._checks.shown import shown
+from hockeystick.sweep.errors import must, require
 
 with needs("sweep", "a sweep needs pyarrow"):
     import pyarrow as pa
@@ -52,9 +53,7 @@ def column_type(name: str, schema: pa.Schema, key: str) -> pa.DataType:
         near = difflib.get_close_matches(name, schema.names) or difflib.get_close_matches(
             name, schema.names, cutoff=0.0
         )
-        raise ValueError(
-            f"{key} must name columns of the table, not {shorten(name)}; did you mean {' or '.join(near)}?"
-        )
+        raise ValueError(f"{key} must name columns of the table, not {shown(name)}; did you mean {' or '.join(near)}?")
     return schema.field(name).type
 
 
@@ -77,7 +76,7 @@ def parsed(where: object) -> ast.expr:
     except (SyntaxError, Warning, ValueError, MemoryError, RecursionError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
         hint = "; equality is ==" if _SINGLE.search(where) else ""
-        raise ValueError(f"where must be {GRAMMAR}, not {shorten(where)}: {reason.splitlines()[0]}{hint}") from None
+        raise ValueError(f"where must be {GRAMMAR}, not {shown(where)}: {reason.splitlines()[0]}{hint}") from None
     return tree
 
 
@@ -160,4 +159,4 @@ def _literal(node: ast.expr) -> float | str:
 
 
 def _refused(node: ast.expr) -> ValueError:
-    return ValueError(f"where must be {GRAMMAR}, not {shorten(ast.unparse(node))}")
+    return ValueError(f"where must be {GRAMMAR}, not {shown(ast.unparse(node))}")

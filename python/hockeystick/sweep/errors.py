@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hockeystick._checks.shown import shown
+
 
 class PlanError(ValueError):
     """A plan that cannot be run; the message names the key, its value and its domain."""
@@ -25,15 +27,6 @@ def require(condition: object, message: str, kind: type[Exception] = PlanError) 
         raise kind(message)
 
 
-def shorten(value: object, width: int = 100) -> str:
-    """Return a text for a message, with its middle left out if it is long."""
-    try:
-        text = repr(value)
-    except RecursionError:
-        return "what is nested too deeply to be shown"
-    return text if len(text) <= width else f"{text[: width - 20]} ... {text[-15:]}"
-
-
 def must(key: str, domain: str, given: object) -> str:
     """Return the text of a refusal: what something must be or have, and what was given."""
-    return f"{key} must {domain}, not {shorten(given)}"
+    return f"{key} must {domain}, not {shown(given)}"

@@ -135,11 +135,11 @@ class _Column:
         values, errors = np.empty(subgrid.shape), CellErrors.none(subgrid.shape)
         for words, numbers, at, shape in _groups(wanted, subgrid.shape):
             values[at], some = self.group({**self.constant, **words}, numbers, shape)
-            errors.put(at, some)
+            errors.put(at, some.codes, some.texts)
         self.values[subgrid.rows] = values.reshape(-1)
         if errors.texts:
             here = CellErrors.none(self.values.shape)
-            here.put(subgrid.rows, CellErrors(errors.codes.reshape(-1), errors.texts))
+            here.put(subgrid.rows, errors.codes.reshape(-1), errors.texts)
             self.shard.errors = self.shard.errors.joined(self.output.column, here)
 
     def group(
@@ -151,13 +151,13 @@ class _Column:
         if said:
             errors = CellErrors.none(shape)
             if self.refuses_all(constant, numbers, said):
-                errors.say(..., said)
+                errors.put(..., 0, [said])
         else:
             errors = CellErrors.of(refusals, shape)
             values[errors.codes >= 0] = np.nan
         unexplained = np.isnan(values) & (errors.codes < 0)
         if unexplained.any() and self.function.is_ufunc:
-            errors.say(unexplained, self.outside)
+            errors.put(unexplained, 0, [self.outside])
         elif unexplained.any():
             self.one_by_one(constant, numbers, np.argwhere(unexplained), values, errors)
         return values, errors
@@ -192,7 +192,7 @@ class _Column:
                 known[key] = float(value), said or (self.outside if np.isnan(value) else "")
             values[at], text = known[key]
             if text:
-                errors.say(at, text)
+                errors.put(at, 0, [text])
 
     def call(
         self, arguments: Mapping[str, Any], shape: tuple[int, ...], on_error: Any, *, tell: bool = True
@@ -270,22 +270,14 @@ class CellErrors:
         for refusal in refusals:
             some = _texts(refusal)
             codes = some.codes[..., 0] if some.codes.ndim > len(shape) else some.codes
-            wide = np.broadcast_to(codes, shape)
-            new = (errors.codes < 0) & (wide >= 0)
-            errors.codes[new] = wide[new] + len(errors.texts)
-            errors.texts += some.texts
+            free = errors.codes < 0
+            errors.put(free, np.broadcast_to(codes, shape)[free], some.texts)
         return errors
 
-    def put(self, at: Any, some: CellErrors) -> None:
-        """Set the errors of some cells, in their shape."""
-        if some.texts:
-            self.codes[at] = np.where(some.codes < 0, -1, some.codes + len(self.texts))
-            self.texts += some.texts
-
-    def say(self, at: Any, text: str) -> None:
-        """Give some cells one more text."""
-        self.codes[at] = len(self.texts)
-        self.texts.append(text)
+    def put(self, at: Any, codes: Any, texts: list[str]) -> None:
+        """Set the errors of some cells: the numbers of these texts, -1 where there is none."""
+        self.codes[at] = np.where(np.less(codes, 0), -1, codes + len(self.texts))
+        self.texts += texts
 
     def joined(self, column: str, others: CellErrors) -> CellErrors:
         """Return these errors with those of an output added to the same cells; no two texts of them are equal."""

@@ -21,6 +21,8 @@ _SHARED = {
     for name in ("fedavg", "fedprox")
     for value in ("delta", "epsilon")
 }
+FIXED = "[fixed] # the same in all cells"
+AXES = "[axes] # every combination; also { linspace = [0.5, 2.0], num = 4 }, logspace, { range = [1, 9], step = 2 }"
 _ENTRY = re.compile(r"(?P<names>\w+(?:, \w+)*) : .*")
 # Arguments that may be left out, but of which these functions need one; or that their usual case needs.
 _OF_A_TRAINING = (
@@ -91,17 +93,12 @@ def example(functions: Sequence[str]) -> str:
     lines = ['title = "A first sweep"', "", "[outputs] # a column of the table, and the function that computes it"]
     for column, name in zip(_columns(functions), functions, strict=True):
         lines += [f"# {summary(name)}", f"{column} = {json.dumps(name)}"]
-    fixed = [name for name in needed if name not in axes]
-    lines += ["", "[fixed] # the same in all cells"] if fixed else []
-    for name in fixed:
-        values = _values(name)
-        lines += [_comment(needed[name]), f"{name} = {json.dumps(values[len(values) // 2])}"]
-    lines += [
-        "",
-        "[axes] # every combination; also { linspace = [0.5, 2.0], num = 4 }, logspace, { range = [1, 9], step = 2 }",
-    ]
-    for name in axes:
-        lines += [_comment(needed[name]), f"{name} = {json.dumps(_values(name))}"]
+    for head, names in ((FIXED, [name for name in needed if name not in axes]), (AXES, axes)):
+        lines += ["", head] if names else []
+        for name in names:
+            values = _values(name)
+            given = values if name in axes else values[len(values) // 2]
+            lines += [f"# {needed[name].label}: {needed[name].domain}", f"{name} = {json.dumps(given)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -165,10 +162,6 @@ def _entries(documented: object) -> dict[str, str]:
 
 def _joined(lines: list[str]) -> str:
     return " ".join(" ".join(lines).split()).replace("`", "")
-
-
-def _comment(argument: DescribedArgument) -> str:
-    return f"# {argument.label}: {argument.domain}"
 
 
 def _columns(functions: Sequence[str]) -> list[str]:

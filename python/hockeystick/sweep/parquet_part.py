@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick._checks.hints import needs
-from hockeystick.sweep.errors import require
+from hockeystick.sweep.errors import CellError, require
 from hockeystick.sweep.evaluate import Shard, evaluate, numbered
 from hockeystick.sweep.functions import registered, unit_of_argument
 from hockeystick.sweep.plan import Plan, Values
@@ -47,7 +47,7 @@ WRITE_OPTIONS: dict[str, Any] = {
     "write_page_checksum": True,
     "write_page_index": True,
     "sorting_columns": [pq.SortingColumn(0)],  # the cell
-    "store_schema": False,  # see _readers_schema
+    "store_schema": False,  # that of readers is, see `encode`
 }
 # Of the manifest's entries, those that a part repeats.
 IDENTITY = ("plan_sha256", "version", "instruction_set", "pyarrow")
@@ -93,14 +93,23 @@ class Part:
     write_seconds: float = 0.0  # to encode and to publish
 
 
-def compute(plan: Plan, manifest: Mapping[str, Any], index: int, num_threads: int | None) -> Part:
-    """Compute and encode a part of the sweep that has this manifest."""
+def compute(plan: Plan, manifest: Mapping[str, Any], index: int, num_threads: int | None, *, strict: bool) -> Part:
+    """Compute and encode a part of the sweep that has this manifest; a strict run ends at one with an error."""
     started = time.perf_counter()
     shard = evaluate(plan, plan.shard(index), num_threads)
     computed = time.perf_counter()
     part = encode(plan, manifest, shard)
+    if strict:
+        check(plan, part.counts)
     part.compute_seconds, part.write_seconds = computed - started, time.perf_counter() - computed
     return part
+
+
+def check(plan: Plan, counts: Counts) -> None:
+    """Refuse, with a CellError, what has a cell with an error."""
+    if counts.first_failure:
+        cell, text = counts.first_failure
+        raise CellError(f"{plan.named(cell)}: {text}")
 
 
 def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard) -> Part:
@@ -123,7 +132,9 @@ def encode(plan: Plan, manifest: Mapping[str, Any], shard: Shard) -> Part:
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, stored, **_options(stored)) as writer:
         writer.write_table(table, row_group_size=len(shard.cells))
-        for key, value in {**told, **_readers_schema(schema.with_metadata(told)), DIGEST: NO_DIGEST}.items():
+        # Words are stored as numbered, and read as strings: Arrow's own key says so, and has the metadata for readers.
+        read = base64.b64encode(schema.with_metadata(told).serialize().to_pybytes()).decode()
+        for key, value in {**told, "ARROW:schema": read, DIGEST: NO_DIGEST}.items():
             writer.add_key_value_metadata({key: value})  # one by one, since several would have no order
     content, counts = _sealed(sink.getvalue().to_pybytes()), count(table, shard.outputs)
     counts.warnings = tuple(shard.warnings)
@@ -136,11 +147,6 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
     words = [f.name for f in schema if f.type not in encodings]
     numbers = {f.name: encodings[f.type] for f in schema if f.type in encodings}
     return {**WRITE_OPTIONS, "use_dictionary": words, "column_encoding": numbers}
-
-
-def _readers_schema(schema: pa.Schema) -> dict[str, str]:
-    """Return under Arrow's own key the types and metadata for readers: words are stored as numbered, and read as strings."""
-    return {"ARROW:schema": base64.b64encode(schema.serialize().to_pybytes()).decode()}
 
 
 def _input(values: Values, stride: int, cells: range) -> pa.Array:

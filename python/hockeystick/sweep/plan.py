@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._checks.shown import shown
 from hockeystick._files import read_toml
-from hockeystick.sweep.errors import OutputError, PlanError, must, require, shorten
+from hockeystick.sweep.errors import OutputError, PlanError, must, require
 from hockeystick.sweep.functions import Function, lookup, registered
 
 # By the cost of a plan's functions. Cheap: about 5 MB a shard, large enough for all cores, small enough to lose. Costly: about as
@@ -96,10 +97,13 @@ class Plan:
             columns.update({name: values[at] for name, values in axis.columns.items()})
         return columns
 
+    def inputs(self, cell: int) -> dict[str, Value]:
+        """Return for each argument on an axis its value in a cell."""
+        return {name: column[0].item() for name, column in self.axis_columns(np.array([cell])).items()}
+
     def named(self, cell: int) -> str:
         """Return the number of a cell and its inputs, for a message."""
-        columns = self.axis_columns(np.array([cell]))
-        return f"cell {cell} ({', '.join(f'{name} = {column[0]}' for name, column in columns.items())})"
+        return f"cell {cell} ({', '.join(f'{name} = {value}' for name, value in self.inputs(cell).items())})"
 
     @cached_property
     def columns(self) -> dict[str, Values]:
@@ -434,6 +438,6 @@ def stored_share(text: object, place: object) -> Share | None:
     found = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if not found or int(found[1]) > int(found[2]):
         raise OutputError(
-            f"out must hold a run of a plan or of a share, not {place}: its manifest has share {shorten(text)}"
+            f"out must hold a run of a plan or of a share, not {place}: its manifest has share {shown(text)}"
         )
     return Share(int(found[1]), int(found[2]))

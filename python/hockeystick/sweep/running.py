@@ -30,7 +30,7 @@ from hockeystick._numeric.printing import format_upper
 from hockeystick.sweep.errors import CellError
 from hockeystick.sweep.evaluate import check_instruction_set
 from hockeystick.sweep.functions import registered
-from hockeystick.sweep.parquet_part import Counts, DamagedPartError, Part, compute
+from hockeystick.sweep.parquet_part import Counts, DamagedPartError, Part, check, compute
 from hockeystick.sweep.plan import costs, load, share_of
 from hockeystick.sweep.store import Store, open_store
 
@@ -47,7 +47,6 @@ GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 # Cells done, cells in all, seconds that the rest will take (None if nothing is known).
 Progress = Callable[[int, int, "float | None"], object]
-FirstError = tuple[int, str] | None  # a cell, and why it has no value
 
 logger = logging.getLogger("hockeystick.sweep")
 
@@ -129,9 +128,9 @@ def run(
     if client is None:
         check_instruction_set(checked.instruction_set)  # before anything is written
     if "training" in costs(checked.outputs):
-        from hockeystick.sweep.trainings import check  # noqa: PLC0415 - the simulator is for such plans only
+        from hockeystick.sweep.trainings import check_trainings  # noqa: PLC0415 - the simulator is for such plans only
 
-        check(checked)
+        check_trainings(checked)
     started = time.perf_counter()
     share = None if shards is None else share_of(shards, checked.num_shards)
     with open_store(out, checked, share) as store:
@@ -164,7 +163,8 @@ class Runner:
         """Take stock of the parts that are there, then compute and publish the others."""
         self.waiting = Schedule(self.missing())
         try:
-            self.check(self.summary.first_failure)
+            if self.strict:
+                check(self.store.plan, self.summary)
             self.report()
             if len(self.waiting):
                 self.compute()
@@ -175,11 +175,11 @@ class Runner:
         """Keep threads or a cluster busy to the end; count those parts, too, that were in flight when another one failed."""
         pool: ThreadPool | ClusterPool
         if self.client is None:
-            pool = ThreadPool(self.store, self.num_threads, self.check, len(self.waiting))
+            pool = ThreadPool(self.store, self.num_threads, len(self.waiting), strict=self.strict)
         else:
             from hockeystick.sweep.cluster import ClusterPool  # noqa: PLC0415 - Dask is asked for when first needed
 
-            pool = ClusterPool(self.client, self.store, self.num_threads, self.check, strict=self.strict)
+            pool = ClusterPool(self.client, self.store, self.num_threads, strict=self.strict)
         in_flight = set[Future[Any]]()
         done = queue.SimpleQueue[Future[Any]]()  # no signal's exception breaks it, as it may a lock of `futures.wait`
         try:
@@ -227,11 +227,6 @@ class Runner:
         except DamagedPartError as error:
             return f"{self.store.path(index)}: {error}"
 
-    def check(self, error: FirstError) -> None:
-        """End a strict run at a cell with an error."""
-        if self.strict and error:
-            raise CellError(f"{self.store.plan.named(error[0])}: {error[1]}")
-
     def count(self, part: Part) -> None:
         """Count a part that is in its place, and tell how far the run is."""
         self.waiting.finished()
@@ -249,11 +244,9 @@ class Runner:
 class ThreadPool:
     """Threads of this process, at most one shard in flight for each."""
 
-    def __init__(
-        self, store: Store, num_threads: int | None, check: Callable[[FirstError], None], num_waiting: int
-    ) -> None:
+    def __init__(self, store: Store, num_threads: int | None, num_waiting: int, *, strict: bool) -> None:
         self.store = store
-        self.check = check  # raises where a strict run ends
+        self.strict = strict
         threads = thread_count(num_threads)
         cheap = costs(store.plan.outputs) == {"cheap"}
         self.at_once = threads if cheap and num_waiting >= threads else 1
@@ -291,8 +284,7 @@ class ThreadPool:
 
     def _publish(self, index: int) -> Part:
         """Compute and write a shard, in a thread."""
-        part = compute(self.store.plan, self.store.manifest, index, self.threads_of_call)
-        self.check(part.counts.first_failure)
+        part = compute(self.store.plan, self.store.manifest, index, self.threads_of_call, strict=self.strict)
         with self.writing:
             self.store.write(part)
         return part

@@ -16,8 +16,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import hockeystick._core as core
+from hockeystick._checks.shown import shown
 from hockeystick._core import __version__
-from hockeystick.sweep.errors import OutputError, PlanError, require, shorten
+from hockeystick.sweep.errors import OutputError, PlanError, require
 from hockeystick.sweep.folders import MANIFEST, Folder, is_skipped, is_temporary
 from hockeystick.sweep.parquet_part import (
     IDENTITY,
@@ -130,7 +131,7 @@ def stored_sweep(out: str | os.PathLike[str]) -> Store:
     found = stored_manifest(folder)
     if found is None:
         raise OutputError(f"out must be the directory of a sweep, not {out}: it has no {MANIFEST}")
-    other = f"{out} of format {shorten(found.get('format'))}, which this version does not read"
+    other = f"{out} of format {shown(found.get('format'))}, which this version does not read"
     rule = f"out must be a sweep of format {FORMAT}, not {other}; run the plan again in a new directory"
     require(found.get("format") == FORMAT, rule, OutputError)
     try:
@@ -186,7 +187,7 @@ def changes(before: Any, after: Any, key: str = "") -> list[str]:
     """Return in words how two trees of tables differ, the order of the keys included."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         same = json.dumps(before) == json.dumps(after)  # 1 and 1.0 differ: they make columns of different types
-        return [] if same else [f"{key} changed from {shorten(before)} to {shorten(after)}"]
+        return [] if same else [f"{key} changed from {shown(before)} to {shown(after)}"]
     found = [f"{key}.{name} was removed" for name in before if name not in after]
     found += [f"{key}.{name} was added" for name in after if name not in before]
     for name in after:
@@ -287,7 +288,7 @@ def _check_manifest(store: Store) -> None:
 
 
 def _held(manifest: Mapping[str, Any]) -> str:
-    return f"for share {shorten(manifest['share'])}" if "share" in manifest else "for the whole plan"
+    return f"for share {shown(manifest['share'])}" if "share" in manifest else "for the whole plan"
 
 
 def _tidy(store: Store) -> None:

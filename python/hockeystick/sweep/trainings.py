@@ -30,7 +30,6 @@ from hockeystick.sweep.training_settings import OF_EPSILON, Training, Value, kin
 
 CONFIDENCE = 0.95  # of an interval of a mean
 MAX_KEPT = 4096  # outcomes, a few numbers for each run
-CHUNK = 1024  # cells whose arguments are in memory together
 SECTIONS = ("title", "fixed")  # of a plan of one training
 
 Settings = Mapping[str, Value]
@@ -260,7 +259,7 @@ def adjacent(problem: Problem) -> Problem:
     return problem.replace_record(0, -features, label)
 
 
-def check(plan: Plan) -> None:
+def check_trainings(plan: Plan) -> None:
     """Refuse a plan with a training that cannot run: a setting is missing, unused or outside its domain, or memory does not suffice."""
     outputs = [output for output in plan.outputs if output.function.name in TRAININGS]
     from hockeystick.simulate.running.engine import Engine  # noqa: PLC0415 - numba is missed before anything is written
@@ -285,15 +284,11 @@ def check(plan: Plan) -> None:
 
 def _cells(plan: Plan, outputs: list[Output]) -> Iterator[tuple[int, dict[str, Value]]]:
     """Yield each cell with the arguments of each output that differ from those of another."""
-    for start in range(0, plan.num_cells, CHUNK):
-        cells = np.arange(start, min(start + CHUNK, plan.num_cells))
-        columns = {name: column.tolist() for name, column in plan.axis_columns(cells).items()}
-        for row, cell in enumerate(cells.tolist()):
-            shared = plan.fixed | {name: column[row] for name, column in columns.items()}
-            for output in outputs:
-                arguments = shared | output.arguments
-                taken = {*output.function.parameters} - {*OF_EPSILON}
-                yield cell, {name: value for name, value in arguments.items() if name in taken}
+    for cell in range(plan.num_cells):
+        shared = plan.fixed | plan.inputs(cell)
+        for output in outputs:
+            taken = {*output.function.parameters} - {*OF_EPSILON}
+            yield cell, {name: value for name, value in (shared | output.arguments).items() if name in taken}
 
 
 def load_one(plan: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Training, float | None, View | None]:
