@@ -29,10 +29,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hockeystick import isrl, simulate
-from hockeystick._checks.hints import needs
 from hockeystick.figures import style
 from hockeystick.figures.table import Table, stacked
-from hockeystick.simulate.problem.data import standardised
+from hockeystick.simulate.problem.data import shipped, standardised
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +73,7 @@ def digit_pairs() -> Study:
     """Return odd against even digits in 25 silos, one for each pair of an even and an odd digit."""
 
     def split(seed: int) -> Split:
-        images, digit = _load("digits")
+        images, digit = shipped("digits")
         rng = np.random.default_rng(seed)
         parts = {d: np.array_split(rng.permutation(np.flatnonzero(digit == d)), 5) for d in range(10)}
         silos = [rng.permutation(np.concatenate([parts[e][o // 2], parts[o][e // 2]])) for e, o in PAIRS]
@@ -89,7 +88,7 @@ def digit_classes() -> Study:
     """Return the digits 0 to 6, each a silo of its own."""
 
     def split(seed: int) -> Split:
-        images, digit = _load("digits")
+        images, digit = shipped("digits")
         rng = np.random.default_rng(seed)
         silos = [rng.permutation(np.flatnonzero(digit == d)) for d in range(7)]
         return _problems("softmax", images, digit, silos)
@@ -102,7 +101,7 @@ def diabetes(num_silos: int) -> Study:
     """Return a regression in silos that are sorted by the target."""
 
     def split(seed: int) -> Split:
-        features, target = _load("diabetes")
+        features, target = shipped("diabetes")
         rng = np.random.default_rng(seed)
         size = -(-len(target) // num_silos)
         order = np.argsort(target, kind="stable")
@@ -113,14 +112,6 @@ def diabetes(num_silos: int) -> Study:
     budgets = (0.125, 0.25, 0.5, 1.0, 2.0, 3.0)
     label = "relative root mean square error"
     return Study(title, split, True, label, (0.3, 1.0, 3.0), budgets, 35, (-4.0, 2.0), (-6.0, 1.0))
-
-
-def _load(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return features and labels of a data set that scikit-learn ships."""
-    with needs("data", "data sets need scikit-learn"):
-        from sklearn import datasets  # noqa: PLC0415 - an extra
-    features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
-    return features, labels
 
 
 def _problems(loss: LossName, features: Any, labels: Any, silos: Silos) -> Split:

@@ -211,11 +211,7 @@ def load(
     num_silos = count_scalar("num_silos", num_silos)
     share = scalar("test_share", test_share, lambda x: 0 < x < 1, "lie in (0, 1)")
     hidden = count_scalar("hidden", hidden, 0)
-    try:
-        from sklearn import datasets  # noqa: PLC0415 - asked for when needed
-    except ImportError as error:
-        raise ImportError('data sets need scikit-learn: pip install ".[data]" in a clone') from error
-    features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
+    features, labels = shipped(name)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
     cut = round(share * len(labels))
@@ -235,6 +231,14 @@ def load(
     order = np.concatenate(silos)
     problem = Problem(features=features[order], labels=labels[order], sizes=[len(s) for s in silos], **settings)
     return problem, Problem(features=features[test], labels=labels[test], **settings)
+
+
+def shipped(name: DataSet) -> tuple[Array, NDArray[Any]]:
+    """Return features and labels of a data set that scikit-learn ships."""
+    with needs("data", "data sets need scikit-learn"):
+        from sklearn import datasets  # noqa: PLC0415 - asked for when needed
+    features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
+    return features, labels
 
 
 def _settings(name: str, labels: Array, hidden: int) -> dict[str, Any]:
