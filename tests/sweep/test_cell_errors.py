@@ -14,8 +14,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli import main
 from hockeystick.sweep import CellError, functions, run
-from hockeystick.sweep.captured_warnings import captured_warnings
-from hockeystick.sweep.evaluate import CELL_ERRORS, Shard, evaluate
+from hockeystick.sweep.evaluate import CELL_ERRORS, Shard, captured_warnings, evaluate
 from hockeystick.sweep.plan import parse
 from racing import race
 from sweep_plans import GOOD, required_of, written

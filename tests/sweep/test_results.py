@@ -22,7 +22,7 @@ from hockeystick.sweep import OutputError
 
 pytest.importorskip("pyarrow")
 
-from hockeystick.sweep import condition
+from hockeystick.sweep import results
 
 EPS, R = [0.0, 1.0, 2.0, 4.0], [0.5, 1.0, 2.0]
 PLAN = {
@@ -218,7 +218,7 @@ def test_best_is_that_of_sql(
 def test_conditions(federation: Path, text: str, cells: Any) -> None:
     """Chains, words, fractions beside counts, numbers beyond 64 bits."""
     table = sweep.open(federation).table().to_table()
-    found = table["cell"].to_numpy()[condition.where_true(condition.parsed(text), table)]
+    found = table["cell"].to_numpy()[results.where_true(results.parsed(text), table)]
     assert sorted(found) == list(cells)
 
 
@@ -230,7 +230,7 @@ def test_counts_are_compared_exactly() -> None:
     for sign, value in itertools.product(SIGNS, (2**53 + 1, 2.0**53, 2**63, -(2**63), 2**63 - 1, 0.5, -1e300)):
         text = f"n {sign} {value!r}"
         for asked, wanted in ((text, True), (f"not {text}", False)):
-            found = condition.where_true(condition.parsed(asked), table)
+            found = results.where_true(results.parsed(asked), table)
             assert found.tolist() == [eval(text, {"n": n}) is wanted for n in values], asked
 
 

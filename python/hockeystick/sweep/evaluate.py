@@ -8,7 +8,11 @@ splits in turn. Small subgrids are put together into one list of cells, since a 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import sys
+import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -19,7 +23,6 @@ from numpy.typing import NDArray
 import hockeystick._core as core
 from hockeystick._checks import Refusal
 from hockeystick._hidden_states.best import Best
-from hockeystick.sweep.captured_warnings import captured_warnings
 from hockeystick.sweep.plan import Output, Plan, Value
 
 # What a function may raise for a cell. Anything else is a fault of this library and stops the run.
@@ -246,6 +249,49 @@ def _by_words(along: Mapping[str, Column], length: int) -> list[tuple[dict[str, 
         member = member * len(distinct) + place
     groups = [np.flatnonzero(member == group) for group in np.unique(member)]
     return [({name: str(column[at[0]]) for name, column in words.items()}, at) for at in groups]
+
+
+_LISTENERS = threading.Lock()
+_TEXTS: dict[int, list[str]] = {}  # of each thread that is listening
+_FILTERS = contextlib.ExitStack()  # restores what was there
+
+
+@contextlib.contextmanager
+def captured_warnings() -> Iterator[list[str]]:
+    """Give the texts of this thread's warnings, repeated ones too, and show none of them.
+
+    `warnings.catch_warnings` alone takes those of all threads, and forgets some where two overlap.
+    """
+    texts: list[str] = []
+    if getattr(sys.flags, "context_aware_warnings", False):  # then each thread has filters of its own
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield texts
+            texts += [str(warning.message) for warning in caught]
+        return
+    thread = threading.get_ident()
+    with _LISTENERS:
+        if not _TEXTS:  # the first thread installs what sorts warnings by thread
+            _FILTERS.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("always")
+            warnings.showwarning = functools.partial(_show, warnings.showwarning)
+        _TEXTS[thread] = texts
+    try:
+        yield texts
+    finally:
+        with _LISTENERS:
+            del _TEXTS[thread]
+            if not _TEXTS:  # the last one removes it
+                _FILTERS.close()
+
+
+def _show(others: Any, message: Warning | str, *where: Any, **more: Any) -> None:
+    """Keep the text of a warning of a thread that is listening; show that of another as it would have been shown."""
+    texts = _TEXTS.get(threading.get_ident())
+    if texts is None:
+        others(message, *where, **more)
+    else:
+        texts.append(str(message))
 
 
 @dataclass(eq=False)

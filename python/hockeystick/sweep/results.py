@@ -1,19 +1,27 @@
-"""The table of a sweep, opened for reading: as a data set, by axes, its best cell, its integrity; and one table of several directories."""
+"""The table of a sweep, opened for reading: as a data set, by axes, its best cell, its integrity; one table of several directories; and conditions on rows."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import difflib
+import functools
 import json
+import math
 import os
+import re
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick._checks.doors import level
 from hockeystick._checks.hints import needs
-from hockeystick.sweep.condition import column_type, columns_of, parsed, where_true
+from hockeystick._checks.shown import shown
 from hockeystick.sweep.errors import OutputError, must, require
 from hockeystick.sweep.functions import MEANING, registered
 from hockeystick.sweep.parquet_part import IDENTITY, DamagedPartError, Part, schema_of
@@ -384,3 +392,131 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
             )
     if there != content:
         merged.write(Part(index, content, counts))
+
+
+# Conditions on the rows, such as "epsilon <= 2 and 10 <= steps < 1000", from text to the rows for which they hold.
+#
+# The text is parsed by Python's grammar and never evaluated: what is not a comparison of a column with a number or a quoted
+# word, `and`, `or`, `not` or parentheses is refused.
+#
+# NaN is a value that is not known. A comparison with it is neither true nor false, nor is the negation of one; `and` and `or`
+# follow Kleene's logic, which is the minimum and the maximum of 0, 1/2 and 1. A row is taken only where the condition is true: so
+# `not epsilon > 2` does not take a cell that failed. An infinite value is compared like any other.
+
+_SINGLE = re.compile(r"(?<![<>=!:])=(?!=)")
+MAX_LENGTH = 2000  # characters, far more than a condition needs, and few enough for any parser
+MAX_DEPTH = 50  # levels of the syntax tree, few enough for functions that call themselves
+_INT64 = np.iinfo(np.int64)
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # of a comparison with the sides exchanged
+_SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_COMPARE = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
+GRAMMAR = "comparisons of a column with a number or a quoted word, and, or, not, parentheses"
+
+
+def column_type(name: str, schema: pa.Schema, key: str) -> pa.DataType:
+    """Return the type of a column; refuse a name that is none, and tell the nearest."""
+    if name not in schema.names:
+        near = difflib.get_close_matches(name, schema.names) or difflib.get_close_matches(
+            name, schema.names, cutoff=0.0
+        )
+        raise ValueError(f"{key} must name columns of the table, not {shown(name)}; did you mean {' or '.join(near)}?")
+    return schema.field(name).type
+
+
+def columns_of(expression: ast.expr) -> set[str]:
+    """Return the columns that a parsed condition names."""
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+
+
+def parsed(where: object) -> ast.expr:
+    """Return the syntax tree of a condition, of which nothing is known yet but that it is short."""
+    if not isinstance(where, str):
+        raise TypeError(must("where", f"be a text, {GRAMMAR}", where))
+    most = f"where must have at most {MAX_LENGTH} characters, not {len(where)}"
+    require(len(where) <= MAX_LENGTH, most, ValueError)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # Python takes "2or x" with a warning
+            tree = ast.parse(where.strip(), mode="eval").body
+        _check_depth(tree)
+    except (SyntaxError, Warning, ValueError, MemoryError, RecursionError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
+        hint = "; equality is ==" if _SINGLE.search(where) else ""
+        raise ValueError(f"where must be {GRAMMAR}, not {shown(where)}: {reason.splitlines()[0]}{hint}") from None
+    return tree
+
+
+def _check_depth(tree: ast.expr) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise RecursionError("it is nested too deeply")
+
+
+def where_true(tree: ast.expr, table: pa.Table) -> NDArray[np.bool_]:
+    """Return for which rows of a table a parsed condition is true."""
+    return _truth(tree, table) == 1.0
+
+
+def _truth(tree: ast.expr, table: pa.Table) -> NDArray[np.float64]:
+    """Return 1 for each row for which a condition is true, 0 where it is false, and 1/2 where that is not known."""
+    if isinstance(tree, ast.BoolOp):
+        join = np.minimum if isinstance(tree.op, ast.And) else np.maximum
+        return functools.reduce(join, [_truth(part, table) for part in tree.values])
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return 1.0 - _truth(tree.operand, table)
+    if isinstance(tree, ast.Compare):
+        operands = [tree.left, *tree.comparators]
+        pairs = zip(operands, tree.ops, operands[1:], strict=False)
+        return functools.reduce(np.minimum, [_comparison(*pair, table) for pair in pairs])
+    raise _refused(tree)
+
+
+def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr, table: pa.Table) -> NDArray[np.float64]:
+    symbol = _SYMBOLS.get(type(sign), "")
+    if not symbol or isinstance(left, ast.Name) == isinstance(right, ast.Name):
+        raise _refused(ast.Compare(left, [sign], [right]))
+    if isinstance(right, ast.Name):
+        left, right, symbol = right, left, _MIRRORED.get(symbol, symbol)
+    assert isinstance(left, ast.Name)
+    kind, value = column_type(left.id, table.schema, "where"), _literal(right)
+    column = table[left.id]
+    wanted = "a quoted word" if pa.types.is_string(kind) else "a number"
+    fits = pa.types.is_string(kind) == isinstance(value, str)
+    require(fits, must("where", f"compare {left.id} with {wanted}", value), ValueError)
+    if isinstance(value, str):
+        rule = f"where must compare the words of {left.id} by == or !=, not {symbol}"
+        require(symbol in ("==", "!="), rule, ValueError)
+    else:
+        value = _exact(symbol, value) if pa.types.is_integer(kind) else float(value)
+    unknown = column.is_null(nan_is_null=True).to_numpy()
+    return np.where(unknown, 0.5, _COMPARE[symbol](column.to_numpy(), value))
+
+
+def _exact(symbol: str, value: float) -> float:
+    """Return a number that is compared with integers like this one, but exactly: NumPy would round those beyond 2^53."""
+    rounded = math.ceil(value) if symbol in ("<", ">=") else math.floor(value)
+    if not _INT64.min <= rounded <= _INT64.max or (symbol in ("==", "!=") and rounded != value):
+        return math.copysign(math.inf, value)  # which no integer is
+    return rounded
+
+
+def _literal(node: ast.expr) -> float | str:
+    """Return the number or the word that a comparison has beside its column."""
+    sign = 1
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        sign = -sign if isinstance(node.op, ast.USub) else sign
+        node = node.operand
+    value: Any = node.value if isinstance(node, ast.Constant) else None
+    if type(value) is str and sign == 1:
+        return value
+    if type(value) not in (int, float):
+        raise _refused(node)
+    finite = abs(value) <= sys.float_info.max
+    require(finite, must("where", "have numbers that are finite doubles", ast.unparse(node)), ValueError)
+    return sign * value  # type: ignore[no-any-return]
+
+
+def _refused(node: ast.expr) -> ValueError:
+    return ValueError(f"where must be {GRAMMAR}, not {shown(ast.unparse(node))}")
