@@ -175,15 +175,13 @@ def half_width(values: Array) -> float:
 def _each(one: One, num_threads: int | None, on_error: Any, settings: Mapping[str, Any]) -> Array:
     """Return the value of every cell; NaN for what is refused, if asked."""
     strict = not isinstance(on_error, list) and choice("on_error", on_error, ("raise", "nan")) == "raise"
-    words = {name: value for name, value in settings.items() if value is None or isinstance(value, str)}
-    numbers = {name: np.asarray(value) for name, value in settings.items() if name not in words}
-    shape = np.broadcast_shapes(*(array.shape for array in numbers.values()))
-    wide = {name: np.broadcast_to(array, shape) for name, array in numbers.items()}
+    given = {name: np.asarray(value) for name, value in settings.items() if value is not None}
+    shape = np.broadcast_shapes(*(array.shape for array in given.values()))
     values = np.full(shape, np.nan)
     for at in np.ndindex(shape):
-        cell = words | {name: array[at].item() for name, array in wide.items()}
+        cell = {name: np.broadcast_to(array, shape)[at].item() for name, array in given.items()}
         try:
-            values[at] = one({name: value for name, value in cell.items() if value is not None}, num_threads)
+            values[at] = one(cell, num_threads)
         except (ValueError, TypeError):
             if strict:
                 raise
@@ -197,29 +195,28 @@ class Outcome:
     loss: Array  # on the records trained on
     test_loss: Array
     accuracy: Array | None  # None where records have no classes
-    failure: str = ""  # why there are no numbers
 
 
 def outcome(settings: Mapping[str, Value], num_threads: int | None) -> Outcome:
     """Return what the runs of a training reach; refuse one of which a run does not stay finite."""
     found = _run(tuple(sorted(settings.items())), num_threads)
-    if found.failure:
+    if isinstance(found, str):
         # Told each time, so that what is heard does not depend on what was kept.
-        warnings.warn(found.failure, RuntimeWarning, stacklevel=2)
-        raise ValueError(found.failure)
+        warnings.warn(found, RuntimeWarning, stacklevel=2)
+        raise ValueError(found)
     return found
 
 
 @functools.lru_cache(maxsize=MAX_KEPT)
-def _run(settings: Hashed, num_threads: int | None) -> Outcome:
+def _run(settings: Hashed, num_threads: int | None) -> Outcome | str:
+    """Return what the runs reach, or why there are no numbers."""
     told = training(dict(settings))
     result = simulate.run(told.algorithm, told.problem, **_how(told, num_threads))
     if result.stopped == "interrupted":  # what is there is no outcome
         raise KeyboardInterrupt
     lost = result.diverged[result.diverged > 0]
     if lost.size:
-        text = f"{lost.size} of {told.num_runs} runs became non-finite, the first in round {lost.min()}"
-        return Outcome(np.empty(0), np.empty(0), None, text)
+        return f"{lost.size} of {told.num_runs} runs became non-finite, the first in round {lost.min()}"
     classes = told.problem.classifies
     return Outcome(result.loss()[-1], result.loss(told.test)[-1], result.accuracy(told.test)[-1] if classes else None)
 
