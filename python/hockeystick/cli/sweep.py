@@ -153,8 +153,7 @@ def merge(chosen: argparse.Namespace) -> None:
 
 def functions(_chosen: argparse.Namespace) -> None:
     """Write a line for each function."""
-    from hockeystick.sweep.function_help import summary  # noqa: PLC0415
-    from hockeystick.sweep.functions import REGISTERED, TRAININGS  # noqa: PLC0415
+    from hockeystick.sweep.functions import REGISTERED, TRAININGS, summary  # noqa: PLC0415
 
     known = sorted((REGISTERED | TRAININGS).items())
     arguments.write_rows([(name, row.cost, row.worth, row.unit or "-", summary(name)) for name, row in known])
@@ -162,21 +161,20 @@ def functions(_chosen: argparse.Namespace) -> None:
 
 def describe(chosen: argparse.Namespace) -> None:
     """Write what a function takes and returns, and a plan for it."""
-    from hockeystick.sweep import function_help  # noqa: PLC0415
-    from hockeystick.sweep.functions import MEANING, registered  # noqa: PLC0415
+    from hockeystick.sweep import functions as table  # noqa: PLC0415
 
     name = chosen.function
-    plan = function_help.example([name])  # refuses what is not registered
-    known = registered(name)
+    plan = table.example([name])  # refuses what is not registered
+    known = table.registered(name)
     lines = [
-        f"{name}: {function_help.summary(name)}",
-        f"value{f' ({known.unit})' if known.unit else ''}: {function_help.returns(name)}",
-        f"worth: {known.worth}, {MEANING[known.worth]}",
+        f"{name}: {table.summary(name)}",
+        f"value{f' ({known.unit})' if known.unit else ''}: {table.returns(name)}",
+        f"worth: {known.worth}, {table.MEANING[known.worth]}",
         f"cost: {known.cost}{COSTS[known.cost]}",
         "",
         "arguments:",
     ]
-    for argument in function_help.arguments(name):
+    for argument in table.arguments(name):
         left_out = f", {argument.default} if not given" if argument.default else ", may be left out"
         need = "" if argument.required else left_out
         lines.append(f"  {argument.name} ({argument.label}{need}): {argument.domain}")
@@ -185,7 +183,7 @@ def describe(chosen: argparse.Namespace) -> None:
 
 def init(chosen: argparse.Namespace) -> None:
     """Write a plan to begin with."""
-    from hockeystick.sweep.function_help import example  # noqa: PLC0415
+    from hockeystick.sweep.functions import example  # noqa: PLC0415
 
     text = example(list(dict.fromkeys(chosen.function or [DEFAULT])))
     try:

@@ -9,13 +9,16 @@ import pytest
 
 from hockeystick.sweep import PlanError
 from hockeystick.sweep.evaluate import evaluate
-from hockeystick.sweep.function_help import arguments, example, returns, summary
 from hockeystick.sweep.functions import (
     MEANING,
     REGISTERED,
     TRAININGS,
+    arguments,
+    example,
     lookup,
     registered,
+    returns,
+    summary,
     unit_of_argument,
     with_unit,
 )
