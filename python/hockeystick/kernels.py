@@ -46,10 +46,14 @@ __all__ = ["gaussian_epsilon", "laplace_theta", "log_q", "log_theta", "q", "q_in
 __pyx_capi__ = core.__pyx_capi__  # the C functions, for kernels.pxd, SciPy and numba
 
 
+PARAMETERS: dict[str, tuple[str, ...]] = {}  # of each: a ufunc has no signature that can be asked for
+
+
 def _documented(description: Callable[..., Any]) -> Any:
     """Return the core's ufunc of this name, with the docstring of its description."""
     ufunc = getattr(core, description.__name__)
     core.document_ufunc(ufunc, inspect.cleandoc(description.__doc__ or ""))
+    PARAMETERS[description.__name__] = tuple(inspect.signature(description).parameters)
     return ufunc
 
 

@@ -41,7 +41,7 @@ def text_of(shard: Shard, row: int) -> str:
 
 @pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.UFUNC_PARAMETERS}))
+@pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.PARAMETERS}))
 def test_texts_are_those_of_the_cell_alone(name: str) -> None:
     """Of every function: a bad cell of a grid has NaN and the very text of a call with this cell, a good one its value."""
     function = functions.lookup(name)
@@ -163,7 +163,7 @@ def test_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.UFUNC_PARAMETERS}))
+@pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.PARAMETERS}))
 def test_which_arguments_are_integers(name: str) -> None:
     """The table of integers has what the functions themselves refuse with "must be an integer", and nothing else."""
     function = functions.lookup(name)

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from hockeystick._checks.arguments import Argument, rows, table
 from hockeystick._numeric.printing import format_lower, format_upper
 from hockeystick.federated.arguments import LOSSES, SCHEDULES
+from hockeystick.kernels import PARAMETERS
 from hockeystick.sweep.errors import PlanError
 
 
@@ -65,18 +66,6 @@ MEANING = {
     "risk bound": "a bound of the excess risk under the assumptions of its documentation; says nothing about privacy",
     "unsound": "a published formula as printed, whose proof does not hold: no privacy guarantee",
     "unlabelled": "nothing is claimed here about these values; see the documentation",
-}
-
-# A ufunc has no signature that can be asked for.
-UFUNC_PARAMETERS = {
-    "q": ("x",),
-    "log_q": ("x",),
-    "q_inv": ("p",),
-    "theta": ("epsilon", "r"),
-    "log_theta": ("epsilon", "r"),
-    "theta_inverse": ("epsilon", "delta"),
-    "gaussian_epsilon": ("r", "delta"),
-    "laplace_theta": ("epsilon", "r"),
 }
 
 # Without it the last axis of an array would be the round, where a sweep's axes are constants.
@@ -127,8 +116,8 @@ def lookup(name: str, rule: str = "function must be a registered one") -> Functi
         hint = f"did you mean {' or '.join(near)}?" if near else f"registered are {', '.join(sorted(known))}"
         raise PlanError(f"{rule}, not {name!r}; {hint}")
     call = getattr(importlib.import_module(known[name].module), name.rpartition(".")[2])
-    if name in UFUNC_PARAMETERS:
-        return Function(name, call, UFUNC_PARAMETERS[name], UFUNC_PARAMETERS[name], is_ufunc=True)
+    if name in PARAMETERS:
+        return Function(name, call, PARAMETERS[name], PARAMETERS[name], is_ufunc=True)
     parameters, required = _parameters(call)
     if name in TRAININGS:
         return _training(name, call, parameters, required)
