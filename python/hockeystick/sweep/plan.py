@@ -160,7 +160,7 @@ def _shard_rows(outputs: tuple[Output, ...], num_cells: int) -> int:
     return rows
 
 
-def _only(known: Container[str], names: Iterable[str], told: str, before: str = "") -> None:
+def only(known: Container[str], names: Iterable[str], told: str, before: str = "") -> None:
     """Refuse the first name that is not known."""
     for name in names:
         if name not in known:
@@ -168,7 +168,7 @@ def _only(known: Container[str], names: Iterable[str], told: str, before: str = 
 
 
 def _check_sections(source: Mapping[str, Any]) -> None:
-    _only(_SECTIONS, source, f"is unknown; a plan has {', '.join(_SECTIONS)}")
+    only(_SECTIONS, source, f"is unknown; a plan has {', '.join(_SECTIONS)}")
     title, chosen = source.get("title", ""), source.get("instruction_set", INSTRUCTION_SETS[0])
     if not isinstance(title, str):
         raise PlanError(must("title", "be a string", title))
@@ -201,7 +201,7 @@ def _output(column: str, given: Any) -> Output:
     entry: Any = {"function": given} if isinstance(given, str) else given
     if not isinstance(entry, Mapping) or not isinstance(entry.get("function"), str):
         raise PlanError(must(key, "be a function's name or a table with function", given))
-    _only(("function", "arguments"), entry, "is unknown; an output has function and arguments", f"{key}.")
+    only(("function", "arguments"), entry, "is unknown; an output has function and arguments", f"{key}.")
     function = lookup(entry["function"], f"{key} must name a registered function")
     own = entry.get("arguments", {})
     if not isinstance(own, Mapping):
@@ -227,7 +227,7 @@ def _check_arguments(plan: Plan) -> None:
     taken = {name: output.function for output in plan.outputs for name in output.function.parameters}
     for section, columns in [*((axis.section, axis.columns) for axis in plan.axes), ("fixed", fixed)]:
         told = f"is not an argument of any output; they take {', '.join(sorted(taken))}"
-        _only(taken, columns, told, f"{section}.")
+        only(taken, columns, told, f"{section}.")
         for name, values in columns.items():
             _check_kind(f"{section}.{name}", name, values, taken[name])
 
@@ -241,10 +241,8 @@ def _check_output(output: Output, shared: Container[str]) -> None:
         require(name not in shared, f"{key} must be given once, not also in fixed, axes or zip")
         _check_kind(key, name, np.array([value]), function)
     missing = ", ".join(name for name in function.required if name not in shared and name not in output.arguments)
-    if missing:
-        raise PlanError(
-            f"outputs.{output.column} = {function.name} needs {missing}; in axes, zip, fixed or its own arguments"
-        )
+    needed = f"outputs.{output.column} = {function.name} needs {missing}"
+    require(not missing, f"{needed}; in axes, zip, fixed or its own arguments")
 
 
 def _check_kind(key: str, name: str, values: Values, function: Function) -> None:
@@ -348,7 +346,7 @@ def _spaced(key: str, given: Mapping[str, Any]) -> tuple[str, Values]:
     if len(found) != 1:
         raise PlanError(must(key, "have one of linspace, logspace and range", dict(given)))
     kind, beside = found[0], kinds[found[0]]
-    _only((kind, beside), given, f"is unknown; beside {kind} there may be {beside}", f"{key}.")
+    only((kind, beside), given, f"is unknown; beside {kind} there may be {beside}", f"{key}.")
     first, last = _ends(f"{key}.{kind}", given[kind])
     if kind == "range":
         return kind, _range(key, first, last, given.get("step", 1))
@@ -436,8 +434,7 @@ def stored_share(text: object, place: object) -> Share | None:
     if text is None:
         return None
     found = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if not found or int(found[1]) > int(found[2]):
-        raise OutputError(
-            f"out must hold a run of a plan or of a share, not {place}: its manifest has share {shown(text)}"
-        )
-    return Share(int(found[1]), int(found[2]))
+    share = Share(int(found[1]), int(found[2])) if found else None
+    rule = f"out must hold a run of a plan or of a share, not {place}: its manifest has share {shown(text)}"
+    require(share and share.number <= share.jobs, rule, OutputError)
+    return share

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hockeystick._checks.doors import level
 from hockeystick._checks.hints import needs
-from hockeystick._checks.shown import shown
+from hockeystick._checks.shown import listed, shown
 from hockeystick.sweep.errors import OutputError, must, require
 from hockeystick.sweep.functions import MEANING, registered
 from hockeystick.sweep.parquet_part import IDENTITY, DamagedPartError, Part, schema_of
@@ -357,13 +357,11 @@ def _check_complete(stores: list[Store], holders: list[list[Store]]) -> None:
         name = f"share {store.share} in {store.folder}" if store.share else str(store.folder)
         if lacking:
             told.append(f"{name} lacks {lacking} of its {len(store.shards)} parts; run it again, it resumes")
-    jobs = {store.share.jobs for store in stores if store.share}
+    shares = [store.share for store in stores if store.share]
+    jobs = {share.jobs for share in shares}
     if not told and len(jobs) == 1:
-        numbers = {store.share.number for store in stores if store.share}
-        names = [f"{number}" for number in range(1, 1 + max(jobs)) if number not in numbers]
-        told.append(
-            f"share {', '.join(names[:20])}{' ...' if len(names) > 20 else ''} of {max(jobs)} is not among them"
-        )
+        others = {*range(1, 1 + max(jobs))} - {share.number for share in shares}
+        told.append(f"share {listed(map(str, sorted(others)))} of {max(jobs)} is not among them")
     shown = "; ".join(told[:3]) or "run the plan to the end"
     raise OutputError(f"outs must hold all {len(holders)} parts of the plan; {len(absent)} are missing: {shown}")
 
@@ -385,11 +383,8 @@ def _copy(index: int, holders: list[Store], merged: Store) -> None:
             merged.decoded(index, there)
             holders = [*holders, merged]
     for other in holders[1:]:
-        if other.content(index) != content:
-            raise OutputError(
-                f"outs must hold the same bytes, not {source.path(index)} and another in {other.folder}: "
-                "one of them is damaged or was not computed by this sweep"
-            )
+        two = f"{source.path(index)} and another in {other.folder}: one of them is damaged or was not computed by this sweep"
+        require(other.content(index) == content, f"outs must hold the same bytes, not {two}", OutputError)
     if there != content:
         merged.write(Part(index, content, counts))
 
@@ -416,9 +411,8 @@ GRAMMAR = "comparisons of a column with a number or a quoted word, and, or, not,
 def column_type(name: str, schema: pa.Schema, key: str) -> pa.DataType:
     """Return the type of a column; refuse a name that is none, and tell the nearest."""
     if name not in schema.names:
-        near = difflib.get_close_matches(name, schema.names) or difflib.get_close_matches(
-            name, schema.names, cutoff=0.0
-        )
+        close = functools.partial(difflib.get_close_matches, name, schema.names)
+        near = close() or close(cutoff=0.0)
         raise ValueError(f"{key} must name columns of the table, not {shown(name)}; did you mean {' or '.join(near)}?")
     return schema.field(name).type
 

@@ -368,9 +368,7 @@ class Summary(Counts):
 
     computed_rows: int = 0  # by this run; the others were there
     seconds: float = 0.0
-    compute_seconds: float = (
-        0.0  # in the functions of the plan and around them, on all workers together, without writing
-    )
+    compute_seconds: float = 0.0  # in the functions of the plan and around them, on all workers, without writing
     write_seconds: float = 0.0  # of all threads together, on all workers, encoding included
     damaged: tuple[str, ...] = ()  # the parts of an earlier run that were computed anew, and what was wrong with each
     share: str = ""  # which part of the plan this was, such as "2 of 4"; empty for all of it

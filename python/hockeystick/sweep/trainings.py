@@ -24,7 +24,7 @@ from hockeystick.federated.released_models import VIEWS, View
 from hockeystick.simulate.problem.problem import Problem
 from hockeystick.sweep.errors import PlanError, must, require
 from hockeystick.sweep.functions import TRAININGS
-from hockeystick.sweep.plan import Output, Plan, read
+from hockeystick.sweep.plan import Output, Plan, only, read
 from hockeystick.sweep.plan import scalar as plan_scalar
 from hockeystick.sweep.training_settings import OF_EPSILON, Training, Value, kinds, training
 
@@ -275,8 +275,7 @@ def check_trainings(plan: Plan) -> None:
         given |= {*arguments}
         # Compiled here, once, for all workers that begin together.
         Engine(told.algorithm._rule(told.problem, 1), 0, 0, told.problem.initial(), 1).prepare(told.problem.data)
-    for name in sorted(given):
-        require(name in used, f"{name} must be left out: no algorithm and no data of this plan have it")
+    only(used, sorted(given), "must be left out: no algorithm and no data of this plan have it")
 
 
 def _cells(plan: Plan, outputs: list[Output]) -> Iterator[tuple[int, dict[str, Value]]]:
@@ -291,24 +290,19 @@ def _cells(plan: Plan, outputs: list[Output]) -> Iterator[tuple[int, dict[str, V
 def load_one(plan: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Training, float | None, View | None]:
     """Return the training of a TOML file or of a mapping, and of what its epsilon is asked: at which delta, if at all, and who sees what."""
     source = read(plan)
-    for section in source:
-        hint = "; hockeystick sweep run takes plans of many" if section in ("axes", "zip", "outputs") else ""
-        message = f"{section} must be left out: a plan of one training has {' and '.join(SECTIONS)}{hint}"
-        require(section in SECTIONS, message)
+    has = f"a plan of one training has {' and '.join(SECTIONS)}; hockeystick sweep run takes plans of many"
+    only(SECTIONS, source, f"must be left out: {has}")
     fixed: Any = source.get("fixed")
     require(isinstance(fixed, Mapping), must("fixed", "be a table with the settings of a training", fixed))
     settings = {name: plan_scalar(f"fixed.{name}", value) for name, value in fixed.items()}
     delta, released = (settings.pop(name, None) for name in OF_EPSILON)
     others = ", ".join([*OF_EPSILON, *sorted(kinds())])
-    for name in settings:
-        require(name in kinds(), f"fixed.{name} is no setting of a training; they are {others}")
+    only(kinds(), settings, f"is no setting of a training; they are {others}", "fixed.")
     try:
         told = training(settings)
         at = None if delta is None else scalar("delta", delta, *DELTA)  # type: ignore[arg-type]
         view: Any = None if released is None else choice("released", str(released), VIEWS)
     except (ValueError, TypeError) as error:
         raise PlanError(f"fixed: {error}") from error
-    for name in settings:
-        unused = f"fixed.{name} must be left out: neither {settings['algorithm']} nor these data have it"
-        require(name in told.used, unused)
+    only(told.used, settings, f"must be left out: neither {settings['algorithm']} nor these data have it", "fixed.")
     return told, at, view

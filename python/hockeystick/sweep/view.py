@@ -162,15 +162,12 @@ def choose_drawn(
 
 def _drawn(axis: int, name: str, values: Values) -> Drawn:
     order = np.argsort(values, kind="stable")
-    order = order[evenly(len(order), MAX_POINTS)]
-    return Drawn(axis, name, order, values[order].astype(np.float64))
+    return _thinned(Drawn(axis, name, order, values[order].astype(np.float64)), MAX_POINTS)
 
 
 def evenly(length: int, most: int) -> NDArray[np.intp]:
     """Return at most so many positions of an axis, evenly over it, both ends among them."""
-    if most == 1 or length <= most:
-        return np.arange(min(length, most), dtype=np.intp)
-    return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
+    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.intp))
 
 
 def _drawable(plan: Plan, held: Container[int]) -> dict[str, Drawn]:
