@@ -288,13 +288,9 @@ class Axis:
 def parse_axis(name: str, given: object) -> Axis:
     """Return the axis that `[axes]` gives for one name."""
     key = f"axes.{name}"
-    if isinstance(given, Mapping):
-        spacing, values = _spaced(key, given)
-        distinct = bool((values[1:] != values[:-1]).all())  # they only rise or only fall
-    else:
-        spacing, values = "list", listed(key, given)
-        distinct = len(np.unique(values)) == len(values)
-    if not distinct:
+    spacing, values = _spaced(key, given) if isinstance(given, Mapping) else ("list", listed(key, given))
+    in_order = np.sort(values)
+    if (in_order[1:] == in_order[:-1]).any():
         raise PlanError(must(key, "have distinct values", given))
     return Axis({name: values}, spacing, "axes")
 

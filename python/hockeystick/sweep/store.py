@@ -282,8 +282,8 @@ def _check_manifest(store: Store) -> None:
     if not told and found.get("share") != wanted.get("share"):
         told = [f"it is {_held(found)}, not {_held(wanted)}"]
     told = told or changes(found, wanted)
-    shown = f"{store.folder}: {'; '.join(told[:3])}" + (f" and {len(told) - 3} more" if len(told) > 3 else "")
-    rule = f"out must be an earlier run of the same plan, not {shown}; use another output directory"
+    differs = f"{store.folder}: {'; '.join(told[:3])}" + (f" and {len(told) - 3} more" if len(told) > 3 else "")
+    rule = f"out must be an earlier run of the same plan, not {differs}; use another output directory"
     require(not told, rule, OutputError)
 
 
