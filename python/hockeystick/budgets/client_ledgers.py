@@ -30,6 +30,8 @@ from hockeystick.training.participation import check_participation
 if TYPE_CHECKING:
     from types import TracebackType
 
+__all__ = ["ClientCharge", "ClientLedgers"]
+
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

@@ -53,6 +53,8 @@ from hockeystick.kernels import log_q
 from hockeystick.mechanisms import ZeroConcentratedDP
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
+__all__ = ["ZeroConcentratedFilter", "ZeroConcentratedOdometer"]
+
 
 class ZeroConcentratedFilter(Filter):
     """A budget of zero-concentrated differential privacy, for adaptively chosen mechanisms.

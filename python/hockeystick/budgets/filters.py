@@ -34,6 +34,8 @@ from hockeystick.kernels import theta_inverse
 from hockeystick.mechanisms import Gaussian
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
+__all__ = ["GaussianFilter", "RenyiFilter"]
+
 
 class GaussianFilter(Filter):
     """A budget of Gaussian differential privacy for adaptively chosen Gaussian noise.

@@ -35,6 +35,8 @@ from hockeystick.budgets.spending import SLACK
 from hockeystick.mechanisms import Gaussian, PoissonSampled
 from hockeystick.mechanisms.base import SENSITIVITY
 
+__all__ = ["IndividualFilter"]
+
 STEPS = 128  # points of the table to a factor of two of the distance: a cost is overstated by 1 % at most where it is quadratic
 # Binary logarithms of the table's distances: smaller ones are raised, larger ones cost infinity.
 LOWEST, HIGHEST = -40, 20

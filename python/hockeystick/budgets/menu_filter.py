@@ -50,6 +50,8 @@ from hockeystick.mechanisms.base import (
     upper_delta,
 )
 
+__all__ = ["MenuFilter"]
+
 MOST_STEPS = 20_000  # that fit alone, and grid points of a step
 MOST_UNEQUAL = 2_000  # times as many of one step as of another
 WASTE = 0.004  # of the budget, to rounding costs to integers

@@ -31,6 +31,8 @@ from hockeystick.accounting import renyi_divergence as renyi
 from hockeystick.budgets.spending import BISECTIONS, ORDER, Odometer
 from hockeystick.mechanisms.base import Adjacency, Mechanism
 
+__all__ = ["RenyiOdometer"]
+
 MIXED_ORDERS = (1.25, 1.5, *range(2, 9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024)
 
 

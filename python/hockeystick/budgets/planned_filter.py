@@ -33,6 +33,8 @@ from hockeystick.accounting.steps import Record
 from hockeystick.budgets.spending import Filter
 from hockeystick.mechanisms.base import Mechanism
 
+__all__ = ["PlannedFilter"]
+
 
 class PlannedFilter(Filter):
     """A budget that is a list of steps, to be run in any order, and left off at any time.

@@ -25,6 +25,8 @@ from hockeystick.accounting.state import dump_steps, load_runs, require_format
 from hockeystick.accounting.steps import Record, Step, Steps
 from hockeystick.mechanisms.base import LARGEST_ORDER, Adjacency, Mechanism
 
+__all__ = ["BudgetExceededError"]
+
 SLACK = SHORT_SUM  # by which the sum may pass the budget, relative: the rounding of both; the guarantees include it
 BISECTIONS = 60  # of an odometer
 

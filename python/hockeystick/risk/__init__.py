@@ -8,9 +8,6 @@ the argument is in `hockeystick.accounting.privacy_curve`, and each function nam
 from __future__ import annotations
 
 from hockeystick._checks.doors import open_room
-from hockeystick.risk.attacks import attribute_inference, bayes_risk, reconstruction, singling_out, true_positive_rate
-
-__all__ = ["attribute_inference", "bayes_risk", "reconstruction", "singling_out", "true_positive_rate"]
-
+from hockeystick.risk.attacks import *
 
 open_room(__name__)

@@ -20,6 +20,8 @@ from hockeystick.accounting.privacy_curve import (
     true_positive_rates,
 )
 
+__all__ = ["attribute_inference", "bayes_risk", "reconstruction", "singling_out", "true_positive_rate"]
+
 
 def curve_of(accountant: Accountant) -> Curve:
     """Return the deltas of what an accountant has composed by now."""
