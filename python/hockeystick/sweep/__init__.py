@@ -63,11 +63,10 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    _refuse = missing(__name__, __dir__)
 
     def __getattr__(name: str) -> Any:
         if name not in _FOUND_IN:
-            return _refuse(name)
+            return missing(__name__, __dir__)(name)
         found = getattr(importlib.import_module(f"{__name__}.{_FOUND_IN[name]}"), name)
         globals()[name] = found = opened(found, name, __name__)
         return found

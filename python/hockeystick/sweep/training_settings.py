@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -224,30 +224,26 @@ def _sampler(
     return samplers()[word](**arguments), [keys[argument.name] for argument in own]
 
 
-def _classes(base: type[Any]) -> dict[str, type[Any]]:
-    """Return what `hockeystick.simulate` offers of a kind."""
-    known = {name: getattr(simulate, name) for name in simulate.__all__}
-    return {
-        name: cls for name, cls in known.items() if isinstance(cls, type) and issubclass(cls, base) and cls is not base
-    }
+def _classes(base: type[Any], can_be_made: Callable[[type[Any]], bool]) -> dict[str, type[Any]]:
+    """Return what `hockeystick.simulate` offers of a kind, if a plan can make it."""
+    offered = (getattr(simulate, name) for name in simulate.__all__)
+    of_kind = [cls for cls in offered if isinstance(cls, type) and issubclass(cls, base) and cls is not base]
+    return {cls.__name__: cls for cls in of_kind if can_be_made(cls)}
 
 
 @functools.cache
 def samplers() -> dict[str, type[Any]]:
     """Return the samplers that a plan may name: those whose fields are settings."""
-    of_kind = _classes(simulate.Participation).items()
-    return {name: cls for name, cls in of_kind if {f.name for f in dataclasses.fields(cls)} <= {*_SAMPLED["records"]}}
+    settings = {*_SAMPLED["records"]}
+    return _classes(simulate.Participation, lambda cls: {f.name for f in dataclasses.fields(cls)} <= settings)
 
 
 @functools.cache
 def algorithms() -> dict[str, type[Any]]:
     """Return the algorithms that a plan may name: those whose necessary fields are settings or samplers."""
-    of_kind = _classes(simulate.Algorithm).items()
-    return {
-        name: cls
-        for name, cls in of_kind
-        if {f.name for f in dataclasses.fields(cls) if _is_required(f)} <= {*_fields(cls)}
-    }
+    return _classes(
+        simulate.Algorithm, lambda cls: all(f.name in _fields(cls) for f in dataclasses.fields(cls) if _is_required(f))
+    )
 
 
 def _is_required(field: Any) -> bool:
