@@ -450,7 +450,8 @@ def _check_depth(tree: ast.expr) -> None:
 
 def where_true(tree: ast.expr, table: pa.Table) -> NDArray[np.bool_]:
     """Return for which rows of a table a parsed condition is true."""
-    return _truth(tree, table) == 1.0
+    found: NDArray[np.bool_] = _truth(tree, table) == 1.0
+    return found
 
 
 def _truth(tree: ast.expr, table: pa.Table) -> NDArray[np.float64]:
