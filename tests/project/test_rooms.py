@@ -55,7 +55,7 @@ PACKAGE_LAYERS = {
     "published": "_checks _files _numeric kernels distortion _hidden_states isrl last_iterate federated",
     "simulate": "_checks _files _numeric mechanisms correlated_noise accounting training isrl _hidden_states last_iterate federated",
     "utility": "_checks _numeric kernels mechanisms accounting _hidden_states last_iterate isrl federated published simulate",
-    "sweep": "_checks _files _numeric accounting _hidden_states last_iterate federated simulate",
+    "sweep": "_checks _files _numeric kernels accounting _hidden_states last_iterate federated simulate",
     "plot": "_checks _numeric accounting simulate utility sweep",
     "report": "_checks _numeric sweep plot",
     "figures": "_checks distortion isrl last_iterate federated published simulate utility plot",
