@@ -124,7 +124,7 @@ class Engine {
     double upper_end(const Steps& steps, const Question& question, double threshold = nan) {
         const FloatingEnvironment environment;
         const Options options{EngineChoice::best, true, threshold};
-        if (steps.empty() || discloses(steps) || has_rare(steps))
+        if (steps.empty() || discloses(steps) || has_rare(steps) || !alternatives(steps).empty())
             return answers({steps, steps, true}, question, options)[0].upper;
         return answers(CachedBracket{cached(steps), nullptr, true}, question, options)[0].upper;
     }
@@ -144,7 +144,18 @@ class Engine {
     void release() { evict(0); }
 
   private:
+    // Of two dominating compositions, by all pairs or by all alternatives, the one that leaks less.
     std::vector<Answer> answers_of_all(const BracketingSteps& steps, const Question& question, const Options& options) {
+        std::vector<Answer> found = answers_of_pairs(steps, question, options);
+        const Steps others = alternatives(steps.above);
+        if (others.empty() || found[0].upper <= options.threshold) return found;
+        const Options compared{options.engine, true, found[0].upper};
+        if (!(answers_of_pairs({others, others, true}, question, compared)[0].upper < found[0].upper)) return found;
+        return answers_of_pairs({others, steps.below, false}, question, options);
+    }
+
+    std::vector<Answer> answers_of_pairs(const BracketingSteps& steps, const Question& question,
+                                         const Options& options) {
         const bool rare = has_rare(steps.above);
         if (!rare && !discloses(steps.above) && !discloses(steps.below))
             return concealed_answers(steps, question, options);

@@ -57,6 +57,14 @@ inline Steps with_one_gaussian(Steps steps, End end) {
     return steps;
 }
 
+// The steps by the other pairs of their mechanisms; none if no mechanism has another.
+inline Steps alternatives(Steps steps) {
+    bool any = false;
+    for (CountedPair& step : steps)
+        if (PairPointer other = step.pair->alternative()) step.pair = std::move(other), any = true;
+    return any ? steps : Steps{};
+}
+
 // Two compositions that enclose the true one: `above` leaks at least as much, `below` at most as
 // much.
 struct BracketingSteps {

@@ -200,6 +200,10 @@ class Pair : public std::enable_shared_from_this<Pair> {
     // this order, from 1/2 on. Null if the class knows no other than itself.
     virtual PairPointer attained_at(double /*order*/) const { return nullptr; }
 
+    // Another pair that dominates the mechanism; null if the class knows none. The engine takes the one by which
+    // the composition leaks less.
+    virtual PairPointer alternative() const { return nullptr; }
+
     // The pair on a Poisson sample of 0 < rate < 1 where a record is added or removed, if the class
     // knows a simpler one than PoissonSampled; else null. Callers use `poisson_sampled`
     // (mechanism/poisson_sampled.hpp), which handles both cases.

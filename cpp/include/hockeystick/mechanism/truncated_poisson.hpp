@@ -47,9 +47,10 @@ inline constexpr double largest_excess = 100.0;  // keeps the offset log(1 + q x
 
 class TruncatedPoisson final : public Pair {
   public:
-    // `shift` is that of one record.
-    TruncatedPoisson(double shift, double rate, const Truncation& truncation, Change change)
-        : shift_(shift), rate_(rate), truncation_(truncation), change_(change) {
+    // `shift` is that of one record; `displaced` the probability that another pair of the mechanism has as its
+    // only label `swapped`, 0 if there is none.
+    TruncatedPoisson(double shift, double rate, const Truncation& truncation, Change change, double displaced = 0.0)
+        : shift_(shift), rate_(rate), truncation_(truncation), change_(change), displaced_(displaced) {
         const auto& [last, excess, swapped] = truncation;
         require(shift > 0.0, "shift", "be positive", shift);
         require(rate > 0.0 && rate < 1.0, "sampling_rate", "lie in (0, 1)", rate);
@@ -57,6 +58,7 @@ class TruncatedPoisson final : public Pair {
         require(excess >= 0.0 && excess <= largest_excess, "excess", "lie in [0, 100]", excess);
         require(swapped >= 0.0 && last * (1.0 + excess) + swapped < 1.0, "swapped",
                 "be non-negative and below 1 - last (1 + excess)", swapped);
+        require(displaced >= 0.0 && displaced < 1.0, "displaced", "lie in [0, 1)", displaced);
     }
     // The rows that have a probability.
     std::vector<TruncatedLabel> labels() const {
@@ -73,6 +75,15 @@ class TruncatedPoisson final : public Pair {
         return std::make_shared<LabelledLoss>(std::move(losses));
     }
     bool symmetric() const override { return change_ == Change::replaced; }
+    PairPointer alternative() const override {
+        if (displaced_ == 0.0) return nullptr;
+        return std::make_shared<TruncatedPoisson>(shift_, rate_, Truncation{0.0, 0.0, displaced_}, change_);
+    }
+    double renyi(double order, double rate, Direction direction) const override {
+        const double own = Pair::renyi(order, rate, direction);
+        const PairPointer other = alternative();
+        return other ? min(own, other->renyi(order, rate, direction)) : own;
+    }
     // No label's pair moves by more than two shifts, and showing a label adds no more than the
     // logarithm of its ratio.
     double coarse_renyi(double order, double, Direction) const override {
@@ -104,7 +115,8 @@ class TruncatedPoisson final : public Pair {
         return symmetric() ? nullptr : at_rate(product_of_rates(rate_, rate, end), Change::replaced);
     }
     std::vector<double> parameters() const override {
-        return {shift_, rate_, truncation_.last, truncation_.excess, truncation_.swapped, static_cast<double>(change_)};
+        const auto& [last, excess, swapped] = truncation_;
+        return {shift_, rate_, last, excess, swapped, static_cast<double>(change_), displaced_};
     }
 
   private:
@@ -145,12 +157,13 @@ class TruncatedPoisson final : public Pair {
     }
     PairPointer at_rate(double rate, Change change) const {  // a product of rates may underflow
         if (rate == 0.0) return nothing();
-        return std::make_shared<TruncatedPoisson>(shift_, rate, truncation_, change);
+        return std::make_shared<TruncatedPoisson>(shift_, rate, truncation_, change, displaced_);
     }
 
     double shift_, rate_;
     Truncation truncation_;
     Change change_;
+    double displaced_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

@@ -2,7 +2,7 @@
 // (mechanism/truncated_poisson.hpp).
 //
 // Two pairs dominate (docs/accounting/sampling.md, Truncated samples), and each is the closer one
-// for some parameters: with the label of a last place, or with that of a displaced record. Both
+// for some compositions: with the label of a last place, or with that of a displaced record. Both
 // hold for every data set of at most `num_records` records, and upper bounds of their
 // probabilities will do, because they leak more where these are larger. They need not be attained.
 //
@@ -58,41 +58,18 @@ inline Truncation with_last_place(const TruncatedSample& sample) {
     return {max(std::exp(log_last) * up, least_probability), excess, 0.0};
 }
 
-inline constexpr int comparison_order = 12;  // of 6 to 16 tried on 86 random cells, the best to choose by
+inline constexpr double little_excess = 0.05;  // up to it a last place leaks hardly more than the other ones
 
-// The logarithm of E_Q (P/Q)^order, for a row of the table in mechanism/truncated_poisson.hpp.
-inline double log_moment(const TruncatedLabel& label) {
-    const double order = comparison_order, half = 0.5 * label.shift * label.shift;
-    double sum = order * std::log1p(-label.rate), log_binomial = 0.0;
-    for (double k = 1.0; label.rate > 0.0 && k <= order; ++k) {
-        log_binomial += std::log((order - k + 1.0) / k);
-        const double log_chance = (order - k) * std::log1p(-label.rate) + k * std::log(label.rate);
-        sum = log_sum(sum, log_binomial + log_chance + k * (k - 1.0) * half);
-    }
-    return std::log(label.weight) + order * std::log(label.ratio) + sum;
-}
-
-inline double log_moment(const TruncatedPoisson& pair) {
-    double sum = -infinity;
-    for (const TruncatedLabel& label : pair.labels()) sum = log_sum(sum, log_moment(label));
-    return sum;
-}
-
-// The pair that is likely to be the closer one: of the smaller Renyi divergence of that order.
+// Of the two pairs, that with a last place where it is one, beside which the engine asks the other.
 inline PairPointer truncated(double shift, const TruncatedSample& sample, double displaced, Change change) {
-    const auto pair = [&](const Truncation& truncation) {
-        return std::make_shared<TruncatedPoisson>(shift, sample.sampling_rate, truncation, change);
+    const auto pair = [&](const Truncation& truncation, double other) {
+        return std::make_shared<TruncatedPoisson>(shift, sample.sampling_rate, truncation, change, other);
     };
     const Truncation last = with_last_place(sample);
     const bool possible = last.excess <= largest_excess && last.last * (1.0 + last.excess) < 1.0;
-    if (displaced == 1.0) {
-        if (possible) return pair(last);
-        return swapped(shift, sample.sampling_rate, change, End::upper);
-    }
-    const auto swapping = pair({0.0, 0.0, displaced});
-    if (!possible) return swapping;
-    const auto filling = pair(last);
-    return log_moment(*filling) < log_moment(*swapping) ? filling : swapping;
+    if (possible) return pair(last, last.excess > little_excess && displaced < 1.0 ? displaced : 0.0);
+    if (displaced == 1.0) return swapped(shift, sample.sampling_rate, change, End::upper);
+    return pair({0.0, 0.0, displaced}, 0.0);
 }
 
 inline PairPointer truncated_poisson_sampled(double noise_multiplier, const TruncatedSample& sample, Change change,
