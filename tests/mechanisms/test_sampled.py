@@ -611,12 +611,17 @@ def test_two_steps_are_an_integral(eps):
 
 @pytest.mark.parametrize("zeroed_out", [False, True])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
-def test_truncation_that_is_rare_costs_little(zeroed_out, adjacency):
-    """A sample of 0.3 % truncations is close to a Poisson sample, where a bound by a shift of two sensitivities said 2.37."""
-    step = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 1000, 0.01, 20, zeroed_out)
-    found = hs.Accountant(adjacency).compose(step, 100).epsilon_bracket(1e-5)
-    whole = hs.Accountant(adjacency).compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.01), 100).epsilon(1e-5)
-    assert found.lower <= whole * (1 + 1e-3) <= found.upper * (1 + 2e-3) <= 1.02 * whole
+@pytest.mark.parametrize(
+    ("noise", "sample", "question"),
+    [(1.0, (1000, 0.01, 20), (100, 1e-5, 1.02)), (2.5, (137, 0.0147, 6), (150, 1e-10, 1.06))],
+)
+def test_truncation_that_is_rare_costs_little(noise, sample, question, zeroed_out, adjacency):
+    """A sample of 0.3 or 1.6 % truncations is close to a Poisson sample; by a shift of two sensitivities it is 2.37, or twice as large."""
+    (steps, delta, more), plain = question, hs.Gaussian(noise)
+    step = hs.TruncatedPoissonSampled(plain, *sample, zeroed_out)
+    found = hs.Accountant(adjacency).compose(step, steps).epsilon_bracket(delta)
+    whole = hs.Accountant(adjacency).compose(hs.PoissonSampled(plain, sample[1]), steps).epsilon(delta)
+    assert found.lower <= whole * (1 + 3e-3) <= found.upper * (1 + 4e-3) <= more * whole
 
 
 @pytest.mark.parametrize("zeroed_out", [False, True])
