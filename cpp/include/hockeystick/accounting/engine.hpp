@@ -34,7 +34,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 namespace tune {
 inline constexpr double rough = 1.0;           // a relative width that any bracket meets
-inline constexpr double few_steps = 64.0;      // a smoothed line is rarely narrow, and takes longer than a grid
+inline constexpr double few_steps = 12.0;      // beyond, a smoothed line takes less time than a graded grid, and is narrower
 inline constexpr std::size_t max_kept = 2;     // compositions: one for upper ends, one for lower ends
 inline constexpr double no_double = 1e-320;    // a delta below is 0 but for its logarithm
 inline constexpr double spared = 1e-6;         // of delta, for what is rare and leaks much
