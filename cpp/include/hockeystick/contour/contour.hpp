@@ -130,7 +130,7 @@ class Contour {
     // `slices` may serve where lines have many nodes.
     Contour(Factory make, const Cutoffs& cutoffs, const simd::Kernels& kernels, OptionalSlices slices = {})
         : truncations_(std::move(make), kernels, cutoffs.default_cutoff), cutoffs_(cutoffs), slices_(std::move(slices)),
-          deep_slices_(slices_.deep()), lines_(kernels) {}
+          deep_slices_(slices_.deep()), kernels_(kernels), lines_(kernels) {}
 
     // delta(eps) after `times` repetitions, also by long smoothed lines if `smoothed`. A log gets one
     // entry for each strategy that was tried, in order.
@@ -251,7 +251,7 @@ class Contour {
             const ContourResult found = lines_.delta_at_tilt(bulk, best, times, r, guess, {tune::few_nodes});
             return found.usable ? found.log_lower : -infinity;
         };
-        const JumpBounds jumps(slices_.sigma(), slices_.rate(), q.times * slices_.steps(), q.value);
+        const JumpBounds jumps(slices_.sigma(), slices_.rate(), q.times * slices_.steps(), q.value, kernels_);
         return jumps.bracket(truncations_, bulk_delta);
     }
 
@@ -286,6 +286,7 @@ class Contour {
     Truncations truncations_;
     Cutoffs cutoffs_;
     OptionalSlices slices_, deep_slices_;
+    const simd::Kernels& kernels_;
     LineBrackets lines_;
 };
 

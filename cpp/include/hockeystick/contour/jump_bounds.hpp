@@ -23,9 +23,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <vector>
 
 #include <hockeystick/contour/result.hpp>
 #include <hockeystick/contour/truncated_ledger.hpp>
+#include <hockeystick/cumulant/loss_lattice.hpp>
 #include <hockeystick/divergence/hockey_stick.hpp>
 
 namespace hockeystick::contour {
@@ -40,8 +42,9 @@ inline constexpr double max_cutoff = 4000.0;     // in sigma: a grid of at most 
 inline constexpr double max_jumps = 40.0;
 inline constexpr double log_below_largest = 3.0;  // from such a term on, all others are tried as one bound,
 inline constexpr double little_more = 1e-3;       // which ends the sum where it adds that much to log delta
-inline constexpr int cells = 192, tilts_above = 64, tilt_stride = 4;
-inline constexpr double sigmas_beyond = 12.0;  // of the cells, beyond which one bound is enough
+inline constexpr int tilts_above = 64, tilt_stride = 4;
+inline constexpr double sigmas_beyond = 12.0;               // of the cells, beyond which one bound is enough
+inline constexpr double cells_a_sigma = 16.0, cells = 512;  // and no more, nearly, where these reach far
 inline constexpr double few_outside = 0.9;     // of jumps outside the half-space: more make the lower end useless
 }  // namespace tune
 
@@ -54,8 +57,8 @@ class JumpBounds {
 
     static bool covers(double sigma, double rate) { return sigma >= 0.25 && sigma <= 1e3 && rate <= 0.5; }
 
-    JumpBounds(double sigma, double rate, double steps, double eps)
-        : sigma_(sigma), rate_(rate), steps_(steps), eps_(eps) {}
+    JumpBounds(double sigma, double rate, double steps, double eps, const simd::Kernels& kernels)
+        : sigma_(sigma), rate_(rate), steps_(steps), eps_(eps), kernels_(kernels) {}
 
     // Both ends, for the threshold of some candidates that gives the narrowest bracket.
     // bulk_delta(ledger, steps, r) is at most the logarithm of the ledger's delta(r) after so many
@@ -68,18 +71,18 @@ class JumpBounds {
             const double at = point_of_loss(share * eps_ / jumps);
             const double cutoff = max(std::floor((at - 1.0) / sigma_), 1.0);
             if (!(cutoff < tune::max_cutoff)) break;
-            const double threshold = 1.0 + cutoff * sigma_;
             TruncatedLedger& bulk = truncations.at(static_cast<int>(cutoff));
+            Threshold threshold{1.0 + cutoff * sigma_, bulk, {}, {}};
             const auto raise_lower = [&](double carried) {
                 const double most = min(jumps + tune::jumps_aside, steps_);
                 for (double k = max(jumps - tune::jumps_aside, 1.0); k <= most; k += 1.0) {
                     const double by_bulk = carried > 0.0 ? bulk_delta(bulk, steps_ - k, carried) : 0.0;
                     if (by_bulk > -infinity)
-                        best.log_lower = max(best.log_lower, log_lower(threshold, k, carried, by_bulk));
+                        best.log_lower = max(best.log_lower, log_lower(threshold.x, k, carried, by_bulk));
                 }
             };
             int tilt_index = 0;
-            best.log_upper = min(best.log_upper, log_upper(bulk, threshold, share != tune::usual_share, tilt_index));
+            best.log_upper = min(best.log_upper, log_upper(threshold, share != tune::usual_share, tilt_index));
             best.tilt = TiltGrid::tilt(tilt_index);
             raise_lower(0.0);
             if (is_narrow(best)) break;
@@ -99,11 +102,6 @@ class JumpBounds {
         const double log_growth =
             y > 30.0 ? y + std::log1p(-(1.0 - rate_) * std::exp(-y)) : std::log(std::expm1(y) + rate_);
         return 0.5 + sigma_ * sigma_ * (log_growth - std::log(rate_));
-    }
-    double loss(double x) const {
-        const double t = (x - 0.5) / (sigma_ * sigma_);
-        return t > 30.0 ? t + std::log(rate_) + std::log1p((1.0 - rate_) / rate_ * std::exp(-t))
-                        : std::log1p(rate_ * std::expm1(t));
     }
     double log_binomial(double k) const {
         double sum = 0.0;  // k is small, and no cancellation as in lgamma(T)
@@ -149,34 +147,58 @@ class JumpBounds {
         return sum - slack * sizes - sound::log_slack;
     }
 
-    // log of an integral of f_c(x) e^{weight(x)} from the threshold on, rounded up, for a weight of
-    // at most 0 that rises with x. In a cell of width h, log f_c is at most h^2/8 sigma^2 above the
-    // larger of its ends, since its second derivative is at least -1/sigma^2; right of the cells it
-    // falls at a rate of at least (x - c - 1)/sigma^2.
-    template <class Weight> double log_beyond(double threshold, double c, double last, const Weight& weight) const {
-        const double power = c + 1.0, variance = sigma_ * sigma_;
-        const double from = threshold - sound::before_threshold * sigma_;
-        const double end = max(max(from, last), power) + tune::sigmas_beyond * sigma_, h = (end - from) / tune::cells;
-        const auto log_f = [&](double x) { return power * loss(x) - 0.5 * x * x / variance; };
-        double sum = -infinity, left = log_f(from);
-        for (int j = 1; j <= tune::cells; ++j) {
-            const double x = from + j * h, right = log_f(x);
-            sum = log_sum(sum, max(left, right) + weight(x));
-            left = right;
-        }
-        const double cell_sum = sum + std::log(h) + 0.125 * h * h / variance;
-        const double tail = left + std::log(variance / (end - power));
-        const double sizes = power * loss(end) + 0.5 * end * end / variance;
-        return log_sum(cell_sum, tail) - std::log(sigma_ * std::sqrt(2.0 * pi)) + slack * sizes + sound::log_slack;
-    }
-    double log_jump(double threshold, double c) const {
-        return log_beyond(threshold, c, 0.0, [](double) { return 0.0; });
-    }
-
     // log C(T,k) kappa(c) J^k B^{T-k} e^{-c eps} at a tilt, and the same with J + B in place of B.
     struct Tilted {
         double c, bulk, jump, log_kappa;
     };
+    // What is known of one threshold: the steps up to it, tilts, and losses beyond it by the doublings of their distance.
+    struct Threshold {
+        double x;
+        TruncatedLedger& bulk;
+        std::map<int, Tilted> tilts;
+        std::map<int, LossLattice> beyond;
+    };
+
+    // log of an integral of f_c(x) e^{weight(x)} from the threshold on, rounded up, for a weight of at most 0 that rises
+    // with x; add_weights(losses, weights, n) takes it at n points, or does nothing. The second derivative of log f_c is at
+    // least -1/sigma^2, so that in a cell of width h it is at most h^2/8 sigma^2 above its chord, and an exponential of the
+    // chord is in the mean at most that of its ends. Right of the cells it falls at a rate of at least (x - c - 1)/sigma^2.
+    template <class AddWeights>
+    double log_beyond(Threshold& threshold, double c, double last, const AddWeights& add_weights) const {
+        const double power = c + 1.0, variance = sigma_ * sigma_;
+        const double from = threshold.x - sound::before_threshold * sigma_;
+        const double reach = max(max(from, last), power) + tune::sigmas_beyond * sigma_ - from;
+        const double wanted = reach / sigma_ * tune::cells_a_sigma;
+        const int doublings = static_cast<int>(std::ceil(max(std::log2(wanted / tune::cells), 0.0)));
+        const double h = std::ldexp(sigma_ / tune::cells_a_sigma, doublings);
+        LossLattice& lattice =
+            threshold.beyond.try_emplace(doublings, sigma_, rate_, from - 0.5 * h, h, kernels_).first->second;
+        const std::size_t n = padded_to_lanes(static_cast<std::size_t>(std::ceil(std::ldexp(wanted, -doublings)))) + simd::lanes;
+        const simd::Points at = lattice.points(std::round(lattice.number(from - 0.5 * h)), n);
+        const double end = from + static_cast<double>(n - 1) * h;
+        if (scratch_.size() < 4 * n) scratch_.resize(4 * n);
+        double *exponents = scratch_.data(), *weights = exponents + n, *terms = weights + n, *masses = terms + n;
+        kernels_.fill_tilted_exponents(at, power, exponents, n);
+        const double tail = exponents[n - 1] + std::log(variance / (end - power));
+        std::fill_n(weights, n, 0.0);
+        add_weights(at.loss, weights, n);
+        // Both ends of a cell have the weight of the right one.
+        double sum = -infinity;
+        for (const std::size_t left : {1, 0}) {
+            for (std::size_t j = 0; j + 1 < n; ++j) terms[j] = exponents[j + left] + weights[j + 1];
+            terms[n - 1] = terms[n - 2] - 1e3;  // no cell
+            const double top = kernels_.largest(terms, n);
+            kernels_.exponentiate(terms, top, masses, n);
+            sum = log_sum(sum, top + std::log(0.5 * kernels_.sum(masses, n)));
+        }
+        const double cell_sum = sum + std::log(h) + 0.125 * h * h / variance;
+        const double sizes = power * at.loss[n - 1] + 0.5 * end * end / variance;
+        return log_sum(cell_sum, tail) - std::log(sigma_ * std::sqrt(2.0 * pi)) + slack * sizes + sound::log_slack;
+    }
+    double log_jump(Threshold& threshold, double c) const {
+        return log_beyond(threshold, c, 0.0, [](const double*, double*, std::size_t) {});
+    }
+
     // Infinite where there is no moment.
     static double times(double count, double log_moment) { return count == 0.0 ? 0.0 : count * log_moment; }
     double log_term(const Tilted& at, double k, bool and_more) const {
@@ -188,51 +210,48 @@ class JumpBounds {
         return sum + slack * sizes + sound::log_slack;
     }
 
-    // The tilts of one threshold.
-    using Tilts = std::map<int, Tilted>;
-    const Tilted& tilted(Tilts& known, TruncatedLedger& bulk, double threshold, int index) const {
-        const auto found = known.find(index);
-        if (found != known.end()) return found->second;
-        const TiltedMoment& m = bulk.at(index);
-        const double each = (m.value + m.error) / bulk.count();
+    const Tilted& tilted(Threshold& threshold, int index) const {
+        const auto found = threshold.tilts.find(index);
+        if (found != threshold.tilts.end()) return found->second;
+        const TiltedMoment& m = threshold.bulk.at(index);
+        const double each = (m.value + m.error) / threshold.bulk.count();
         const double jump = log_jump(threshold, m.c);
         const auto moment = [](double value) { return value < infinity ? value : infinity; };
-        return known.emplace(index, Tilted{m.c, moment(each), moment(jump), m.log_constant}).first->second;
+        return threshold.tilts.emplace(index, Tilted{m.c, moment(each), moment(jump), m.log_constant}).first->second;
     }
 
     // The term k = 1, with a tilt of its own for each loss l of the jump: the others must lose
     // eps - l. It is the smaller bound where eps is small, since there the density of l falls less
     // fast than any exponential.
-    double log_single(Tilts& known, TruncatedLedger& bulk, double threshold, int index) const {
+    double log_single(Threshold& threshold, int index) const {
         const int last = std::min(index + tune::tilts_above, TiltGrid::last_positive);
-        for (int next = index; next <= last; next += tune::tilt_stride) tilted(known, bulk, threshold, next);
-        const auto weight = [&](double x) {
-            const double rest = (eps_ - loss(x)) * (1.0 - slack) - slack * eps_;
-            double least = 0.0;
-            for (const auto& [unused, at] : known) {
-                const double log_bulk = times(steps_ - 1.0, at.bulk);
-                const double bound =
-                    at.log_kappa + log_bulk - at.c * rest + slack * (std::fabs(log_bulk) + at.c * eps_);
-                if (bound < least) least = bound;
+        for (int next = index; next <= last; next += tune::tilt_stride) tilted(threshold, next);
+        const auto add_weights = [&](const double* losses, double* weights, std::size_t n) {
+            for (const auto& [unused, at] : threshold.tilts) {
+                const double log_bulk = times(steps_ - 1.0, at.bulk), c = at.c;
+                const double base = at.log_kappa + log_bulk + slack * (std::fabs(log_bulk) + c * eps_);
+                const double rest = (1.0 - slack) * eps_ - slack * eps_;
+                for (std::size_t j = 0; j < n; ++j) {
+                    const double bound = base - c * (rest - (1.0 - slack) * losses[j]);
+                    weights[j] = bound < weights[j] ? bound : weights[j];
+                }
             }
-            return least;
         };
-        return log_binomial(1.0) + log_beyond(threshold, 0.0, point_of_loss(eps_), weight) + sound::log_slack;
+        return log_binomial(1.0) + log_beyond(threshold, 0.0, point_of_loss(eps_), add_weights) + sound::log_slack;
     }
 
     // The bound from above, rounded up. `tilt_index` gets that of the largest term.
-    double log_upper(TruncatedLedger& bulk, double threshold, bool thorough, int& tilt_index) const {
-        Tilts known;
+    double log_upper(Threshold& threshold, bool thorough, int& tilt_index) const {
         int index = TiltGrid::index_near(sigma_ * sigma_ * (eps_ - std::log(rate_)));
         const auto least = [&](double k, bool and_more) {
-            const auto bound = [&](int i) { return log_term(tilted(known, bulk, threshold, i), k, and_more); };
+            const auto bound = [&](int i) { return log_term(tilted(threshold, i), k, and_more); };
             index = minimising_index(bound, index, TiltGrid::first_positive, TiltGrid::last_positive);
             return bound(index);
         };
         double sum = -infinity, largest = -infinity;
         for (double k = 0.0; k <= min(tune::max_jumps, steps_); k += 1.0) {
             double term = least(k, false);
-            const double single = k == 1.0 && thorough ? log_single(known, bulk, threshold, index) : infinity;
+            const double single = k == 1.0 && thorough ? log_single(threshold, index) : infinity;
             if (single < term) term = single;
             if (!(term < infinity)) return 0.0;
             if (term > largest) largest = term, tilt_index = index;
@@ -247,6 +266,8 @@ class JumpBounds {
     }
 
     double sigma_, rate_, steps_, eps_;
+    const simd::Kernels& kernels_;
+    mutable std::vector<double> scratch_;
 };
 
 }  // namespace HOCKEYSTICK_ISA

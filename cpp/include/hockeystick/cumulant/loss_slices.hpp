@@ -102,8 +102,8 @@ inline double slice_mass_error(const SliceGrid& grid, const SliceGrid::Part& par
 inline SliceMoments slice_moments(const SliceGrid& grid, const std::vector<SliceGrid::Part>& parts, double c) {
     const simd::Kernels& kernels = grid.kernels();
     const std::size_t n = grid.size();
-    std::vector<double> exponents(n), weights(n);
-    kernels.fill_tilted_exponents(grid.points(0), c + 1.0, exponents.data(), n);
+    double *exponents = grid.scratch(2 * n), *weights = exponents + n;
+    kernels.fill_tilted_exponents(grid.points(0), c + 1.0, exponents, n);
     grid.add_work(static_cast<double>(n));
     const double log_kappa = c > 0.0 ? c * std::log(c) - (1.0 + c) * std::log1p(c) : 0.0;
     SliceMoments m{c, log_kappa, std::vector<double>(parts.size()), std::vector<double>(parts.size()),
@@ -113,13 +113,13 @@ inline SliceMoments slice_moments(const SliceGrid& grid, const std::vector<Slice
     for (std::size_t p = parts.size(); p-- > 0;) {
         const SliceGrid::Part& part = parts[p];
         const std::size_t size = part.window.size(), end = part.start + size;
-        const double* own = weights.data() + part.start;
-        const double own_top = kernels.largest(exponents.data() + part.start, size);
+        const double* own = weights + part.start;
+        const double own_top = kernels.largest(exponents + part.start, size);
         if (own_top > top + 300.0) {
             top = own_top;
             done = part.start;
         }
-        kernels.exponentiate(exponents.data() + done, top, weights.data() + done, end - done);
+        kernels.exponentiate(exponents + done, top, weights + done, end - done);
         done = end;
         const double sum = kernels.dot(own, part.window.data(), size);
         const double ends =
@@ -138,15 +138,18 @@ class SliceDamping {
         : grid_(grid), mix_(grid.points(whole.start).mix), lower_(grid.exponents(whole, c + 1.0).exponents) {
         const std::size_t n = lower_.size();
         const simd::Kernels& kernels = grid.kernels();
-        std::vector<double> terms(n);
-        kernels.exponentiate(lower_.data(), 0.0, terms.data(), n);
-        total_ = kernels.sum(terms.data(), n);
-        mean_mix_ = kernels.dot(terms.data(), mix_, n) / total_;
+        double* terms = grid.scratch(n);
+        kernels.exponentiate(lower_.data(), 0.0, terms, n);
+        total_ = kernels.sum(terms, n);
+        mean_mix_ = kernels.dot(terms, mix_, n) / total_;
         ends_ = 2.0 / total_ * grid.end_error(terms[0], terms[n - 1], c + 1.0, grid.step(), whole.start + n);
         for (std::size_t j = 0; j + 1 < n; ++j) lower_[j] = min(lower_[j], lower_[j + 1]);
         lower_[n - 1] = -1e4;  // no cell
-        kernels.exponentiate(lower_.data(), 0.0, terms.data(), n);
-        lower_total_ = kernels.sum(terms.data(), n);
+        end_ = n;
+        while (lower_[first_ + simd::lanes - 1] < least_matter) first_ += simd::lanes;
+        while (lower_[end_ - simd::lanes] < least_matter) end_ -= simd::lanes;
+        kernels.exponentiate(lower_.data() + first_, 0.0, terms, end_ - first_);
+        lower_total_ = kernels.sum(terms, end_ - first_);
         const double bend = grid.step() / (grid.sigma() * grid.sigma());
         share_ = std::exp(-(c + 1.0) * bend * bend / 32.0) / total_;
         grid.add_work(3.0 * static_cast<double>(n));
@@ -157,16 +160,22 @@ class SliceDamping {
     double log_bound(double omega) const {
         const double best = omega * mean_mix_ / (2.0 * grid_.growth());
         double least = 0.0;
-        for (const double part : {1.0, 0.5, 0.25}) least = min(least, at_shift(min(part * best, most_shift), omega));
+        for (const double part : {1.0, 0.5, 0.25}) {
+            const double bound = at_shift(min(part * best, most_shift), omega);
+            if (!(bound < least)) break;
+            least = bound;
+        }
         return least;
     }
 
   private:
     static constexpr double most_shift = 0.6;  // of the proposition in docs/core/cumulant.md
+    static constexpr double least_matter = -40.0;  // cells below are left out of r, which makes the bound larger
 
     double at_shift(double theta, double omega) const {
-        const std::size_t n = lower_.size();
-        const double left = grid_.kernels().sum_damped_above(lower_.data(), mix_, n, omega * std::sin(theta));
+        const std::size_t n = end_ - first_;
+        const double left =
+            grid_.kernels().sum_damped_above(lower_.data() + first_, mix_ + first_, n, omega * std::sin(theta));
         grid_.add_work(static_cast<double>(n));
         return grid_.growth() * theta * theta + std::log1p(ends_ + 1e-9 - share_ * (lower_total_ - left));
     }
@@ -174,6 +183,7 @@ class SliceDamping {
     const SliceGrid& grid_;
     const double* mix_;
     std::vector<double> lower_;  // the smaller one of a cell's exponents log(A f_c)
+    std::size_t first_ = 0, end_;  // the cells of r
     double total_, lower_total_, mean_mix_, ends_, share_;
 };
 
@@ -276,10 +286,10 @@ class SliceTransformer {
     // frequencies up to omega.
     double certified_step(const Part& part, const SliceGrid::Exponents& e, std::size_t start, std::size_t count,
                           double omega, double depth) const {
-        std::vector<double> terms(count);
+        double* terms = grid_.scratch(count);
         const double* own = e.exponents.data() + start;
-        kernels_.exponentiate(own, 0.0, terms.data(), count);
-        const double total = kernels_.sum(terms.data(), count), variance = grid_.sigma() * grid_.sigma();
+        kernels_.exponentiate(own, 0.0, terms, count);
+        const double total = kernels_.sum(terms, count), variance = grid_.sigma() * grid_.sigma();
         double best = 0.0;
         for (double theta = 1.4; theta > 1e-3; theta *= 0.5) {
             const double* mix = grid_.mix_right_of(part.start + start);
@@ -330,12 +340,12 @@ class SliceTransformer {
     void add_base_points(const Part& part, const SliceGrid::Exponents& e, const Range& range, double power, double top,
                          Sample& to) const {
         const std::size_t n = range.end - range.first;
-        std::vector<double> weights(n), errors(n);
-        std::copy_n(part.window_error.begin() + static_cast<std::ptrdiff_t>(range.first), n, errors.begin());
-        kernels_.exponentiate(e.exponents.data() + range.first, top - e.top, weights.data(), n);
-        for (double& weight : weights) weight *= grid_.step();
-        const Terms terms{grid_.points(part.start + range.first), power, grid_.step(), part.start + range.end};
-        add_points(terms, weights, errors, to);
+        double *sizes = grid_.scratch(2 * n), *errors = sizes + n, *weights = room_for(n, to);
+        std::copy_n(part.window_error.begin() + static_cast<std::ptrdiff_t>(range.first), n, errors);
+        kernels_.exponentiate(e.exponents.data() + range.first, top - e.top, weights, n);
+        for (std::size_t j = 0; j < n; ++j) weights[j] *= grid_.step();
+        add_points({grid_.points(part.start + range.first), power, grid_.step(), part.start + range.end, n}, errors,
+                   sizes, to);
     }
 
     // At least `points` of them, so that their step is no larger than the one that asked for so
@@ -349,37 +359,41 @@ class SliceTransformer {
         LossLattice fine(grid_.sigma(), grid_.rate(), low, step, kernels_);
         const double number = std::round(fine.number(low));
         const simd::Points at = fine.points(number, n);
-        std::vector<double> exponents(n), weights(n), windows(n), errors(n);
-        kernels_.fill_tilted_exponents(at, power, exponents.data(), n);
-        kernels_.exponentiate(exponents.data(), top, weights.data(), n);
-        kernels_.fill_window({grid_.sigma(), grid_.rate(), fine.boundary(0.0), step, number, n}, part.of,
-                             windows.data(), errors.data());
-        for (std::size_t j = 0; j < n; ++j) weights[j] *= windows[j] * step;
-        add_points({at, power, step, part.start + range.end}, weights, errors, to);
+        double *sizes = grid_.scratch(2 * n), *errors = sizes + n, *weights = room_for(n, to);
+        kernels_.fill_tilted_exponents(at, power, sizes, n);
+        kernels_.exponentiate(sizes, top, weights, n);
+        grid_.fill_window(fine, number, n, part.of, sizes, errors);
+        for (std::size_t j = 0; j < n; ++j) weights[j] *= sizes[j] * step;
+        add_points({at, power, step, part.start + range.end, n}, errors, sizes, to);
     }
 
     // Points `step` apart, whose range ends at point `end` of the base grid.
     struct Terms {
         simd::Points at;
         double power, step;
-        std::size_t end;
+        std::size_t end, n;
     };
 
-    // Appends points with their weights, and adds up what weights and losses err by; `errors` come
-    // as those of the windows.
-    void add_points(const Terms& t, const std::vector<double>& weights, std::vector<double>& errors, Sample& to) const {
-        const std::size_t n = weights.size();
-        std::vector<double> sizes(n);
+    // For the weights of n more points.
+    static double* room_for(std::size_t n, Sample& to) {
+        to.weights.resize(to.weights.size() + n);
+        return to.weights.data() + (to.weights.size() - n);
+    }
+
+    // Appends points whose weights are the sample's last, and adds up what weights and losses err by; `errors` come
+    // as those of the windows, `sizes` are room for as many.
+    void add_points(const Terms& t, double* errors, double* sizes, Sample& to) const {
+        const std::size_t n = t.n;
+        const double* weights = to.weights.data() + (to.weights.size() - n);
         for (std::size_t j = 0; j < n; ++j) errors[j] += SliceGrid::weight_error(t.at, j, t.power);
         for (std::size_t j = 0; j < n; ++j) sizes[j] = weights[j] * std::fabs(t.at.loss[j]);
         grid_.add_work(static_cast<double>(n));
         to.losses.insert(to.losses.end(), t.at.loss, t.at.loss + n);
-        to.weights.insert(to.weights.end(), weights.begin(), weights.end());
-        to.total += kernels_.sum(weights.data(), n);
-        to.loss += kernels_.sum(sizes.data(), n);
-        to.loss_error += kernels_.dot(weights.data(), t.at.loss_error, n);
-        to.weight_error += kernels_.dot(weights.data(), errors.data(), n);
-        to.product_error += kernels_.dot(sizes.data(), errors.data(), n);
+        to.total += kernels_.sum(weights, n);
+        to.loss += kernels_.sum(sizes, n);
+        to.loss_error += kernels_.dot(weights, t.at.loss_error, n);
+        to.weight_error += kernels_.dot(weights, errors, n);
+        to.product_error += kernels_.dot(sizes, errors, n);
         to.end_error += 14.0 * grid_.end_error(weights[0], weights[n - 1], t.power, t.step, t.end);
     }
 

@@ -378,6 +378,7 @@ class SampledGaussianCumulant final : public Cumulant {
     struct RelevantPoints {
         std::vector<double> losses, weights;
         RelevantPoints(const Piece& piece, const Weights& by) {
+            losses.reserve(piece.n), weights.reserve(piece.n);
             for (std::size_t j = 0; j < piece.n; ++j) {
                 if (by.exponents[j] < by.top - piece.depth - 4.0) continue;
                 losses.push_back(piece.points.loss[j]);

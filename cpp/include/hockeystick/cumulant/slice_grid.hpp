@@ -96,11 +96,31 @@ class SliceGrid {
         part.low = lattice_.boundary(number);
         part.high = lattice_.boundary(number + static_cast<double>(count));
         for (auto* array : {&part.window, &part.window_error, &part.log_window}) array->resize(count);
-        kernels_.fill_window({sigma_, rate_, lattice_.boundary(0.0), step_, number, count}, w, part.window.data(),
-                             part.window_error.data());
-        kernels_.fill_logarithms(part.window.data(), part.log_window.data(), count);
+        const std::size_t ones =
+            fill_window(lattice_, number, count, w, part.window.data(), part.window_error.data());
+        kernels_.fill_logarithms(part.window.data() + ones, part.log_window.data() + ones, count - ones);
         add_work(static_cast<double>(count));
         return part;
+    }
+
+    // A window at n points of a lattice from its boundary `first` on, with its errors. Returns how many of the first
+    // points it is 1 at, to the last bit: without a lower cut those `reach` widths below the upper one, where it lacks Q(14).
+    std::size_t fill_window(const LossLattice& lattice, double first, std::size_t n, const simd::Window& w,
+                            double* values, double* errors) const {
+        const double below = w.low == -infinity ? lattice.number(w.high - reach * width_) - first : 0.0;
+        const auto ones = static_cast<std::size_t>(min(max(below, 0.0), static_cast<double>(n))) / simd::lanes * simd::lanes;
+        std::fill_n(values, ones, 1.0);
+        std::fill_n(errors, ones, 20.0);
+        const double next = first + static_cast<double>(ones);
+        kernels_.fill_window({sigma_, rate_, lattice.boundary(0.0), lattice.step(), next, n - ones}, w, values + ones,
+                             errors + ones);
+        return ones;
+    }
+
+    // Room for n doubles, which are not set, until the next call.
+    double* scratch(std::size_t n) const {
+        if (scratch_.size() < n) scratch_.resize(n);
+        return scratch_.data();
     }
 
     // Of A f_c at a part's points; `power` is c + 1.
@@ -166,6 +186,7 @@ class SliceGrid {
     double first_;  // the grid's first boundary
     std::size_t size_;
     simd::Points base_;  // from one point left of the grid on
+    mutable std::vector<double> scratch_;
     mutable double work_ = 0.0;
 };
 
