@@ -59,7 +59,8 @@ struct Search {
     bool by_any() const { return open() && options.engine == EngineChoice::best; }
     bool by_contour() const { return open() && options.engine != EngineChoice::pld; }
     bool wants_more() const {
-        return open() && !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper;
+        return open() && !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper &&
+               !(best.upper < very_deep_delta && !question.for_epsilon && of_one_gaussian_law());
     }
 
     // Steps of one law of Gaussian pieces, such as samples of Gaussian noise: where they are few, or large

@@ -71,12 +71,15 @@ class SliceBounds {
         const LossSlices::Moments& m = slices_.at(tilt_index);
         return log_transform(slice, tilt_index, times, whole) - m.c * eps + m.log_kappa;
     }
-    int best_tilt(int slice, double times, double eps, bool whole = false) const {
+    // The tilt of the smallest bound, from that of a part nearby on, and the bound.
+    struct Least {
+        int tilt_index;
+        double log_chernoff;
+    };
+    Least least(int slice, double times, double eps, int start, bool whole = false) const {
         const auto bound = [&](int index) { return log_chernoff(slice, index, times, eps, whole); };
-        return minimising_index(bound, 4, slices_.first_tilt(), slices_.last_tilt());
-    }
-    double least_log_chernoff(int slice, double times, double eps, bool whole = false) const {
-        return log_chernoff(slice, best_tilt(slice, times, eps, whole), times, eps, whole);
+        const int best = minimising_index(bound, start, slices_.first_tilt(), slices_.last_tilt(), never, first_stride());
+        return {best, bound(best)};
     }
 
     // The P-mass of part p: no more than T times that of the slice, nor than 1.
@@ -95,10 +98,11 @@ class SliceBounds {
     // log of the sum of all parts' Chernoff bounds, which are too large. A guess of log delta.
     double log_estimate(double times, double eps) const {
         double sum = -infinity;
+        Least part{first_start, 0.0};
         for (int slice = 0; slice < slices_.size(); ++slice) {
-            const double bound = least_log_chernoff(slice, times, eps);
-            if (bound < sum - tune::log_below_sum) break;
-            sum = log_sum(sum, bound);
+            part = least(slice, times, eps, part.tilt_index);
+            if (part.log_chernoff < sum - tune::log_below_sum) break;
+            sum = log_sum(sum, part.log_chernoff);
         }
         return sum - tune::log_above_estimate;
     }
@@ -122,7 +126,11 @@ class SliceBounds {
         return std::exp(x);
     }
 
+    static constexpr int first_start = 4;  // of a search for the tilt of the first part
+
   private:
+    int first_stride() const { return slices_.shape().tilts_per_octave < 4 ? 4 : 16; }
+
     const LossSlices& slices_;
 };
 
@@ -215,27 +223,32 @@ class SlicePlanner {
     void fill(SlicePlan& plan) const {
         const SliceCell& cell = plan.cell;
         double largest = -infinity;
-        std::vector<double> log_bounds;
+        std::vector<SliceBounds::Least> least;  // of the parts
+        SliceBounds::Least all_below{};
+        int start = SliceBounds::first_start;
         int& slice = plan.first_bounded_slice;
         for (;; ++slice) {
             if (slice == slices_.size()) return;
-            log_bounds.push_back(bounds_.least_log_chernoff(slice, cell.times, cell.eps));
-            largest = max(largest, log_bounds.back());
-            const double all_below = bounds_.least_log_chernoff(slice + 1, cell.times, cell.eps, true);
-            if (all_below < largest + plan.lowered_by - tune::log_below_part + slices_.shape().log_tolerance) break;
+            least.push_back(bounds_.least(slice, cell.times, cell.eps, start));
+            largest = max(largest, least.back().log_chernoff);
+            start = least.back().tilt_index;
+            all_below = bounds_.least(slice + 1, cell.times, cell.eps, start, true);
+            if (all_below.log_chernoff < largest + plan.lowered_by - tune::log_below_part + slices_.shape().log_tolerance)
+                break;
         }
         ++slice;
         plan.log_value = largest + plan.lowered_by - tune::log_below_part;
         for (int p = 0; p < plan.first_bounded_slice; ++p) {
-            if (log_bounds[static_cast<std::size_t>(p)] < plan.log_value + slices_.shape().log_tolerance) {
-                plan.bounded.push_back({p, bounds_.best_tilt(p, cell.times, cell.eps)});
+            const SliceBounds::Least& part = least[static_cast<std::size_t>(p)];
+            if (part.log_chernoff < plan.log_value + slices_.shape().log_tolerance) {
+                plan.bounded.push_back({p, part.tilt_index});
                 continue;
             }
-            SliceLine line{p, 0, 0, 0, 0.0, 0.0, nullptr, 0};
+            SliceLine line{p, part.tilt_index, 0, 0, 0.0, 0.0, nullptr, 0};
             if (!choose_line(line, cell, plan.log_value)) return;
             plan.summed.push_back(line);
         }
-        plan.bounded.push_back({slice, bounds_.best_tilt(slice, cell.times, cell.eps, true)});
+        plan.bounded.push_back({slice, all_below.tilt_index});
         plan.usable = !plan.summed.empty();
     }
 
@@ -271,10 +284,9 @@ class SlicePlanner {
         return {period, period * (1.0 + tune::cost_of_depth * depth + tune::cost_of_lost_digits * digits_lost)};
     }
 
-    // The tilt of least cost, the spacing that its period asks for, and the last frequency.
+    // The tilt of least cost, from that of Chernoff's bound on, the spacing that its period asks for, and the last frequency.
     bool choose_line(SliceLine& line, const SliceCell& cell, double log_value) const {
         const auto at = [&](int index) { return choice_at(line.slice, index, cell, log_value); };
-        line.tilt_index = bounds_.best_tilt(line.slice, cell.times, cell.eps);
         Choice best = at(line.tilt_index);
         for (const int stride : {4, 1}) {
             for (const int direction : {1, -1}) {

@@ -240,13 +240,14 @@ class TruncatedLedger {
         const auto bound = [&](int index) { return log_chernoff(at(index), {times}, eps); };
         const double spread = times * variance_, guess = max(eps / spread, 1.0 / std::sqrt(spread));
         return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive,
-                                enough);
+                                enough, 4);
     }
     // The positive tilt of the smallest Chernoff bound of epsilon at delta.
     int best_tilt_for_delta(double times, double log_delta) {
         const auto bound = [&](int index) { return chernoff_epsilon(index, {times}, log_delta); };
         const double guess = std::sqrt(2.0 * (1.0 - log_delta) / (times * variance_));
-        return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive);
+        return minimising_index(bound, TiltGrid::index_near(guess), TiltGrid::first_positive, TiltGrid::last_positive,
+                                never, 4);
     }
     // The negative tilt of the smallest Chernoff bound of 1 - delta(eps).
     int best_negative_tilt(double times, double eps) {

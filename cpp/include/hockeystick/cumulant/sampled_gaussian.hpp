@@ -304,6 +304,7 @@ class SampledGaussianCumulant final : public Cumulant {
     Moment log_moment(double c) const override {
         const Piece piece = grids_.on_shared_lattice(grids_.make_range(exponent(c), Grids::fine));
         if (piece.n == 0) return {infinity, infinity};
+        if (remove_ && 0.5 * c * (c + 1.0) * variance_ > surely_large) return direct_moment(piece);
         const Moment centred = centred_moment(piece);
         const bool near_one = std::fabs(centred.value) <= 0.1;
         if (near_one && centred.error <= min_direct_error) return centred;
@@ -407,6 +408,9 @@ class SampledGaussianCumulant final : public Cumulant {
         return scratch_.data();
     }
 
+    // By that much losses of this variance at small tilts raise log M where it is not near 0, roughly.
+    static constexpr double surely_large = 0.5;
+
     // direct_moment errs by at least this.
     static constexpr double min_direct_error = 28.0 * u;
 
@@ -479,7 +483,7 @@ class SampledGaussianCumulant final : public Cumulant {
     bool remove_;
     const simd::Kernels& kernels_;
     std::shared_ptr<FourierWorkspace> workspace_;
-    double log_missing_;
+    double log_missing_, variance_ = std::exp(log_variance());
     Grids grids_;
     mutable Fine fine_;
     mutable std::vector<double> scratch_;

@@ -62,13 +62,13 @@ inline bool never(double) { return false; }
 
 // Minimises f over the integers from `first` to `last`, where f falls and then rises. Returns the
 // minimiser, or an earlier integer of the search where enough(f) holds. An infinite f means that no
-// moment exists: the search then begins further down.
+// moment exists: the search then begins further down. `stride` is a power of 4, the first one.
 template <class Function, class Enough = bool (*)(double)>
-int minimising_index(const Function& f, int start, int first, int last, const Enough& enough = never) {
+int minimising_index(const Function& f, int start, int first, int last, const Enough& enough = never, int stride = 16) {
     int at = start < first ? first : start > last ? last : start;
     double value = f(at);
     while (!(value < infinity) && at - 16 >= first) value = f(at -= 16);
-    for (const int stride : {16, 4, 1}) {
+    for (; stride > 0; stride /= 4) {
         for (const int direction : {1, -1}) {
             for (int next = at + direction * stride; next >= first && next <= last; next += direction * stride) {
                 if (enough(value)) return at;
