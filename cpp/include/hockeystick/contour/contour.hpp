@@ -209,7 +209,8 @@ class Contour {
             const LineAttempt next = attempt(strategy, offset, q);
             logged({strategy.name, offset > 0}, next.result, log);
             best = narrower(best, next.result);
-            if (!next.lower_tilt_may_help || below_doubles(q, best) || (q.slices && strategy.line.max_nodes == 0.0)) return;
+            if (!next.lower_tilt_may_help || below_doubles(q, best) || (q.slices && strategy.line.max_nodes == 0.0))
+                return;
         }
     }
 

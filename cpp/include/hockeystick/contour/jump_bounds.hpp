@@ -45,7 +45,7 @@ inline constexpr double little_more = 1e-3;       // which ends the sum where it
 inline constexpr int tilts_above = 64, tilt_stride = 4;
 inline constexpr double sigmas_beyond = 12.0;               // of the cells, beyond which one bound is enough
 inline constexpr double cells_a_sigma = 16.0, cells = 512;  // and no more, nearly, where these reach far
-inline constexpr double few_outside = 0.9;     // of jumps outside the half-space: more make the lower end useless
+inline constexpr double few_outside = 0.9;  // of jumps outside the half-space: more make the lower end useless
 }  // namespace tune
 
 // Of `steps` steps at one question.
@@ -173,7 +173,8 @@ class JumpBounds {
         const double h = std::ldexp(sigma_ / tune::cells_a_sigma, doublings);
         LossLattice& lattice =
             threshold.beyond.try_emplace(doublings, sigma_, rate_, from - 0.5 * h, h, kernels_).first->second;
-        const std::size_t n = padded_to_lanes(static_cast<std::size_t>(std::ceil(std::ldexp(wanted, -doublings)))) + simd::lanes;
+        const std::size_t n =
+            padded_to_lanes(static_cast<std::size_t>(std::ceil(std::ldexp(wanted, -doublings)))) + simd::lanes;
         const simd::Points at = lattice.points(std::round(lattice.number(from - 0.5 * h)), n);
         const double end = from + static_cast<double>(n - 1) * h;
         if (scratch_.size() < 4 * n) scratch_.resize(4 * n);

@@ -78,7 +78,8 @@ class SliceBounds {
     };
     Least least(int slice, double times, double eps, int start, bool whole = false) const {
         const auto bound = [&](int index) { return log_chernoff(slice, index, times, eps, whole); };
-        const int best = minimising_index(bound, start, slices_.first_tilt(), slices_.last_tilt(), never, first_stride());
+        const int best =
+            minimising_index(bound, start, slices_.first_tilt(), slices_.last_tilt(), never, first_stride());
         return {best, bound(best)};
     }
 
@@ -233,7 +234,8 @@ class SlicePlanner {
             largest = max(largest, least.back().log_chernoff);
             start = least.back().tilt_index;
             all_below = bounds_.least(slice + 1, cell.times, cell.eps, start, true);
-            if (all_below.log_chernoff < largest + plan.lowered_by - tune::log_below_part + slices_.shape().log_tolerance)
+            if (all_below.log_chernoff <
+                largest + plan.lowered_by - tune::log_below_part + slices_.shape().log_tolerance)
                 break;
         }
         ++slice;

@@ -159,17 +159,17 @@ class SliceDamping {
     // weight is its mean, or at a smaller one, since the weight varies.
     double log_bound(double omega) const {
         const double best = omega * mean_mix_ / (2.0 * grid_.growth());
-        double least = 0.0;
+        double least = infinity;
         for (const double part : {1.0, 0.5, 0.25}) {
             const double bound = at_shift(min(part * best, most_shift), omega);
-            if (!(bound < least)) break;
+            if (bound > least) break;
             least = bound;
         }
-        return least;
+        return min(least, 0.0);
     }
 
   private:
-    static constexpr double most_shift = 0.6;  // of the proposition in docs/core/cumulant.md
+    static constexpr double most_shift = 0.6;      // of the proposition in docs/core/cumulant.md
     static constexpr double least_matter = -40.0;  // cells below are left out of r, which makes the bound larger
 
     double at_shift(double theta, double omega) const {
@@ -182,7 +182,7 @@ class SliceDamping {
 
     const SliceGrid& grid_;
     const double* mix_;
-    std::vector<double> lower_;  // the smaller one of a cell's exponents log(A f_c)
+    std::vector<double> lower_;    // the smaller one of a cell's exponents log(A f_c)
     std::size_t first_ = 0, end_;  // the cells of r
     double total_, lower_total_, mean_mix_, ends_, share_;
 };

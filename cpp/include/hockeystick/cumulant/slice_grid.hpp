@@ -96,8 +96,7 @@ class SliceGrid {
         part.low = lattice_.boundary(number);
         part.high = lattice_.boundary(number + static_cast<double>(count));
         for (auto* array : {&part.window, &part.window_error, &part.log_window}) array->resize(count);
-        const std::size_t ones =
-            fill_window(lattice_, number, count, w, part.window.data(), part.window_error.data());
+        const std::size_t ones = fill_window(lattice_, number, count, w, part.window.data(), part.window_error.data());
         kernels_.fill_logarithms(part.window.data() + ones, part.log_window.data() + ones, count - ones);
         add_work(static_cast<double>(count));
         return part;
@@ -108,7 +107,8 @@ class SliceGrid {
     std::size_t fill_window(const LossLattice& lattice, double first, std::size_t n, const simd::Window& w,
                             double* values, double* errors) const {
         const double below = w.low == -infinity ? lattice.number(w.high - reach * width_) - first : 0.0;
-        const auto ones = static_cast<std::size_t>(min(max(below, 0.0), static_cast<double>(n))) / simd::lanes * simd::lanes;
+        const auto ones =
+            static_cast<std::size_t>(min(max(below, 0.0), static_cast<double>(n))) / simd::lanes * simd::lanes;
         std::fill_n(values, ones, 1.0);
         std::fill_n(errors, ones, 20.0);
         const double next = first + static_cast<double>(ones);

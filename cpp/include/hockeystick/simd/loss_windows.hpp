@@ -53,16 +53,27 @@ using namespace numeric;
 // remaining 3 of the 20 pay.
 inline void fill_window(const Lattice& at, const Window& w, double* __restrict values, double* __restrict errors) {
     const double anchor = at.anchor, step = at.step, first = at.first + 0.5, scale = 1.0 / w.width;
-    const double width = (w.high - w.low) * scale, gap = width < 120.0 ? width : 120.0;
+    const double gap = (w.high - w.low) * scale;
     const std::size_t n = whole_lanes(at.n);
     for (std::size_t j = 0; j < n; ++j) {
         const double x = anchor + (first + static_cast<double>(static_cast<int>(j))) * step;
         const double left = (w.low - x) * scale, right = (x - w.high) * scale;
         const double nearer = left > right ? left : right;
         const double v = nearer > -60.0 ? nearer : -60.0;
-        values[j] = q(v) - q(v + gap);
+        values[j] = q(v);
         const double outside = v > 0.0 ? v : 0.0, size = x < 0.0 ? -x : x;
         errors[j] = 20.0 + (outside + 1.0) * 3.0 * (size * scale + outside);
+    }
+    // Where v >= 0, Q(v + gap) is below Q(gap)/Q(0) Q(v), which for a gap of 9 is less than u/400 of A.
+    const double beyond = gap < 9.0 ? infinity : 0.0;
+    for (std::size_t j = 0; gap < 120.0 && j < n; j += lanes) {
+        const double x = anchor + (first + static_cast<double>(j)) * step;
+        if (x + static_cast<double>(lanes) * step < w.low - beyond || x > w.high + beyond) continue;
+        for (std::size_t k = 0; k < lanes; ++k) {
+            const double at_k = anchor + (first + static_cast<double>(static_cast<int>(j + k))) * step;
+            const double left = (w.low - at_k) * scale, right = (at_k - w.high) * scale;
+            values[j + k] -= q((left > right ? left : right) + gap);
+        }
     }
 }
 
