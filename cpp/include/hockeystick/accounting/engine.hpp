@@ -36,6 +36,7 @@ namespace tune {
 inline constexpr double rough = 1.0;           // a relative width that any bracket meets
 inline constexpr double few_steps = 12.0;      // beyond, a smoothed line takes less time than a graded grid, and is narrower
 inline constexpr std::size_t max_kept = 2;     // compositions: one for upper ends, one for lower ends
+inline constexpr double below_grids = 1e-290;  // a delta of which a graded grid knows little: 0.5 % of its logarithm
 inline constexpr double no_double = 1e-320;    // a delta below is 0 but for its logarithm
 inline constexpr double spared = 1e-6;         // of delta, for what is rare and leaks much
 inline constexpr double first_spared = 1e-14;  // before delta is known
@@ -60,7 +61,7 @@ struct Search {
     bool by_contour() const { return open() && options.engine != EngineChoice::pld; }
     bool wants_more() const {
         return open() && !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper &&
-               !(best.upper < very_deep_delta && !question.for_epsilon && of_one_gaussian_law());
+               !(best.upper < tune::below_grids && !question.for_epsilon && of_one_gaussian_law());
     }
 
     // Steps of one law of Gaussian pieces, such as samples of Gaussian noise: where they are few, or large

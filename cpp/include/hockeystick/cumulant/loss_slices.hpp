@@ -67,7 +67,7 @@ inline namespace HOCKEYSTICK_ISA {
 //   r = e^{-(c+1) h0^2/(32 sigma^4)} sum_j min(g_j, g_{j+1}) (1 - e^{-omega w_j sin theta})
 //       / sum_j g_j.
 //
-// This holds with all below alone in the numerator, whose window is smaller. 1e-9 pays for
+// Cells that hardly matter may be left out of r. This holds with all below alone in the numerator, whose window is smaller. 1e-9 pays for
 // rounding, and for what is beyond 14 w, below e^-73 (above). The bound falls in omega.
 
 // Logarithms of the transforms of every slice, and of it with all below, at a real c >= -1; and how
