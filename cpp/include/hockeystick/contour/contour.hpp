@@ -87,12 +87,12 @@ struct Strategy {
 namespace when {
 using Question = const ContourQuestion&;
 inline bool always(Question) { return true; }
-inline bool smoothed(Question q) { return q.smoothed; }
 inline bool sliced(Question q) { return q.slices; }
 inline bool sliced_not_deep(Question q) { return q.slices && !q.deep; }
 inline bool sliced_with_losses_cut(Question q) { return q.slices && q.tight_cutoff != q.wide_cutoff; }
 inline bool losses_cut(Question q) { return !q.slices && q.tight_cutoff != q.wide_cutoff; }
 inline bool far_down(Question q) { return q.jumps && q.log_bound < JumpBounds::log_deep; }
+inline bool smoothed(Question q) { return q.smoothed && !far_down(q); }  // a smoothed law is not that deep
 inline bool rare(Question q) { return q.jumps && q.log_bound < JumpBounds::log_rare; }
 }  // namespace when
 
