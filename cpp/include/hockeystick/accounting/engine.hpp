@@ -34,7 +34,7 @@ inline namespace HOCKEYSTICK_ISA {
 
 namespace tune {
 inline constexpr double rough = 1.0;           // a relative width that any bracket meets
-inline constexpr double few_steps = 12.0;      // beyond, a smoothed line takes less time than a graded grid, and is narrower
+inline constexpr double few_steps = 12.0;      // for more, a smoothed line is quicker than a graded grid, and narrower
 inline constexpr std::size_t max_kept = 2;     // compositions: one for upper ends, one for lower ends
 inline constexpr double below_grids = 1e-290;  // a delta of which a graded grid knows little: 0.5 % of its logarithm
 inline constexpr double no_double = 1e-320;    // a delta below is 0 but for its logarithm
