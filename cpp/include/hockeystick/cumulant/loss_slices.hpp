@@ -146,8 +146,9 @@ class SliceDamping {
         for (std::size_t j = 0; j + 1 < n; ++j) lower_[j] = min(lower_[j], lower_[j + 1]);
         lower_[n - 1] = -1e4;  // no cell
         end_ = n;
-        while (lower_[first_ + simd::lanes - 1] < least_matter) first_ += simd::lanes;
-        while (lower_[end_ - simd::lanes] < least_matter) end_ -= simd::lanes;
+        // A steep tilt may leave no cell that matters.
+        while (first_ + simd::lanes < n && lower_[first_ + simd::lanes - 1] < least_matter) first_ += simd::lanes;
+        while (end_ > first_ + simd::lanes && lower_[end_ - simd::lanes] < least_matter) end_ -= simd::lanes;
         kernels.exponentiate(lower_.data() + first_, 0.0, terms, end_ - first_);
         lower_total_ = kernels.sum(terms, end_ - first_);
         const double bend = grid.step() / (grid.sigma() * grid.sigma());
