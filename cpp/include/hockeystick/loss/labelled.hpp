@@ -76,10 +76,32 @@ class LabelledLoss final : public PrivacyLoss {
             for (const OutlinePoint& x : label.loss->outline())
                 points.push_back({x.loss + label.offset, x.log_p + std::log(label.weight),
                                   x.log_q + std::log(label.weight) - label.offset});
-        return points;
+        return thinned(std::move(points));
     }
 
   private:
+    static constexpr std::size_t enough_points = 512;
+
+    // The points of all labels lie close together: of many, each group of neighbours becomes one.
+    static std::vector<OutlinePoint> thinned(std::vector<OutlinePoint> points) {
+        const auto is_finite = [](const OutlinePoint& x) { return std::isfinite(x.loss) && std::isfinite(x.log_p); };
+        const std::size_t each = (points.size() + enough_points - 1) / enough_points;
+        if (each < 2 || !std::all_of(points.begin(), points.end(), is_finite)) return points;
+        std::sort(points.begin(), points.end(),
+                  [](const OutlinePoint& x, const OutlinePoint& y) { return x.loss < y.loss; });
+        std::vector<OutlinePoint> groups;
+        for (std::size_t begin = 0; begin < points.size(); begin += each) {
+            OutlinePoint group = points[begin];
+            for (std::size_t i = begin + 1; i < std::min(begin + each, points.size()); ++i) {
+                group.log_p = log_sum(group.log_p, points[i].log_p);
+                group.loss += (points[i].loss - group.loss) * std::exp(points[i].log_p - group.log_p);
+            }
+            group.log_q = group.log_p - group.loss;
+            groups.push_back(group);
+        }
+        return groups;
+    }
+
     static double of_q(const Label& label) {
         return label.offset == 0.0 ? label.weight : label.weight * std::exp(-label.offset);
     }

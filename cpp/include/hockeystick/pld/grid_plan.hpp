@@ -75,7 +75,6 @@ class CumulantSketch {
             if (std::isfinite(x.loss) && x.log_p > -745.0) points_.push_back(x);
         std::sort(points_.begin(), points_.end(),
                   [](const OutlinePoint& x, const OutlinePoint& y) { return x.loss < y.loss; });
-        merge_neighbours();
         end_ = points_.size();
         // An outline misses mass, which counts where a delta near 1 is asked for: all finite losses have theirs.
         const double missed = std::log1p(-loss.p_infinite()) - log_sum(0.0, 0, end_);
@@ -109,22 +108,6 @@ class CumulantSketch {
     }
 
   private:
-    // Labels have an outline each, whose points lie close together.
-    void merge_neighbours() {
-        const std::size_t each = (points_.size() + enough_points - 1) / enough_points;
-        if (each < 2) return;
-        std::vector<OutlinePoint> merged;
-        for (std::size_t begin = 0; begin < points_.size(); begin += each) {
-            const std::size_t end = std::min(begin + each, points_.size());
-            const double log_p = log_sum(0.0, begin, end);
-            OutlinePoint point{0.0, log_p, 0.0};
-            for (std::size_t i = begin; i < end; ++i)
-                point.loss += points_[i].loss * std::exp(points_[i].log_p - log_p);
-            merged.push_back(point);
-        }
-        points_ = std::move(merged);
-    }
-
     double log_sum(double c, std::size_t begin, std::size_t end) const {
         double largest = -infinity, sum = 0.0;
         for (std::size_t i = begin; i < end; ++i) largest = max(largest, c * points_[i].loss + points_[i].log_p);
@@ -134,8 +117,6 @@ class CumulantSketch {
         }
         return sum > 0.0 ? largest + std::log(sum) : -infinity;
     }
-
-    static constexpr std::size_t enough_points = 512;
 
     double count_;
     std::vector<OutlinePoint> points_;  // by loss
