@@ -362,8 +362,8 @@ def _check_complete(stores: list[Store], holders: list[list[Store]]) -> None:
     if not told and len(jobs) == 1:
         others = {*range(1, 1 + max(jobs))} - {share.number for share in shares}
         told.append(f"share {listed(map(str, sorted(others)))} of {max(jobs)} is not among them")
-    shown = "; ".join(told[:3]) or "run the plan to the end"
-    raise OutputError(f"outs must hold all {len(holders)} parts of the plan; {len(absent)} are missing: {shown}")
+    advice = "; ".join(told[:3]) or "run the plan to the end"
+    raise OutputError(f"outs must hold all {len(holders)} parts of the plan; {len(absent)} are missing: {advice}")
 
 
 def _copy(index: int, holders: list[Store], merged: Store) -> None:

@@ -61,7 +61,10 @@ struct Search {
     bool by_contour() const { return open() && options.engine != EngineChoice::pld; }
     bool wants_more() const {
         return open() && !best.settled(question) && !best.decided(options.threshold) && best.upper > other_upper &&
-               !(best.upper < tune::below_grids && !question.for_epsilon && of_one_gaussian_law());
+               !below_grids();
+    }
+    bool below_grids() const {
+        return !question.for_epsilon && best.upper < tune::below_grids && of_one_gaussian_law();
     }
 
     // Steps of one law of Gaussian pieces, such as samples of Gaussian noise: where they are few, or large

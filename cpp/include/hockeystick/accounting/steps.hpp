@@ -57,7 +57,7 @@ inline Steps with_one_gaussian(Steps steps, End end) {
     return steps;
 }
 
-// The steps by the other pairs of their mechanisms; none if no mechanism has another.
+// The same steps, each by its pair's alternative if it has one; empty if no pair has one.
 inline Steps alternatives(Steps steps) {
     bool any = false;
     for (CountedPair& step : steps)

@@ -209,8 +209,9 @@ class Contour {
             const LineAttempt next = attempt(strategy, offset, q);
             logged({strategy.name, offset > 0}, next.result, log);
             best = narrower(best, next.result);
-            if (!next.lower_tilt_may_help || below_doubles(q, best) || (q.slices && strategy.line.max_nodes == 0.0))
-                return;
+            // Slices follow a line of few nodes, and are less work than lower tilts of it.
+            const bool slices_follow = q.slices && strategy.line.max_nodes == 0.0;
+            if (!next.lower_tilt_may_help || below_doubles(q, best) || slices_follow) return;
         }
     }
 

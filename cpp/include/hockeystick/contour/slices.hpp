@@ -71,7 +71,8 @@ class SliceBounds {
         const LossSlices::Moments& m = slices_.at(tilt_index);
         return log_transform(slice, tilt_index, times, whole) - m.c * eps + m.log_kappa;
     }
-    // The tilt of the smallest bound, from that of a part nearby on, and the bound.
+    // The tilt of the smallest bound, and that bound. The search begins at the tilt `start`, best that of a
+    // neighbouring part.
     struct Least {
         int tilt_index;
         double log_chernoff;
@@ -286,7 +287,8 @@ class SlicePlanner {
         return {period, period * (1.0 + tune::cost_of_depth * depth + tune::cost_of_lost_digits * digits_lost)};
     }
 
-    // The tilt of least cost, from that of Chernoff's bound on, the spacing that its period asks for, and the last frequency.
+    // Fills in the tilt of least cost, the spacing that its period asks for, and the last frequency. The search for
+    // the tilt begins at the one that the line has: that of Chernoff's bound.
     bool choose_line(SliceLine& line, const SliceCell& cell, double log_value) const {
         const auto at = [&](int index) { return choice_at(line.slice, index, cell, log_value); };
         Choice best = at(line.tilt_index);

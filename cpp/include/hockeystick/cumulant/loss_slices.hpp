@@ -67,8 +67,9 @@ inline namespace HOCKEYSTICK_ISA {
 //   r = e^{-(c+1) h0^2/(32 sigma^4)} sum_j min(g_j, g_{j+1}) (1 - e^{-omega w_j sin theta})
 //       / sum_j g_j.
 //
-// Cells that hardly matter may be left out of r. This holds with all below alone in the numerator, whose window is smaller. 1e-9 pays for
-// rounding, and for what is beyond 14 w, below e^-73 (above). The bound falls in omega.
+// This holds with all below alone in the numerator, whose window is smaller. It also holds if terms
+// are left out of the numerator, which makes the bound larger. 1e-9 pays for rounding, and for
+// what is beyond 14 w, below e^-73 (above). The bound falls in omega.
 
 // Logarithms of the transforms of every slice, and of it with all below, at a real c >= -1; and how
 // far they may be off.
@@ -171,7 +172,7 @@ class SliceDamping {
 
   private:
     static constexpr double most_shift = 0.6;      // of the proposition in docs/core/cumulant.md
-    static constexpr double least_matter = -40.0;  // cells below are left out of r, which makes the bound larger
+    static constexpr double least_matter = -40.0;  // cells below are left out of the numerator of r
 
     double at_shift(double theta, double omega) const {
         const std::size_t n = end_ - first_;
@@ -184,7 +185,7 @@ class SliceDamping {
     const SliceGrid& grid_;
     const double* mix_;
     std::vector<double> lower_;    // the smaller one of a cell's exponents log(A f_c)
-    std::size_t first_ = 0, end_;  // the cells of r
+    std::size_t first_ = 0, end_;  // the cells of the numerator of r
     double total_, lower_total_, mean_mix_, ends_, share_;
 };
 

@@ -408,7 +408,8 @@ class SampledGaussianCumulant final : public Cumulant {
         return scratch_.data();
     }
 
-    // By that much losses of this variance at small tilts raise log M where it is not near 0, roughly.
+    // log M is roughly c (c + 1)/2 times the variance of the losses. Where this is larger, log M is not
+    // near 0, and the centred sum is not tried.
     static constexpr double surely_large = 0.5;
 
     // direct_moment errs by at least this.

@@ -47,8 +47,8 @@ inline constexpr double largest_excess = 100.0;  // keeps the offset log(1 + q x
 
 class TruncatedPoisson final : public Pair {
   public:
-    // `shift` is that of one record; `displaced` the probability that another pair of the mechanism has as its
-    // only label `swapped`, 0 if there is none.
+    // `shift` is that of one record. Where `displaced` is positive, the mechanism is also dominated by the pair
+    // whose only label beside the usual sample is `swapped`, with this probability: its `alternative`.
     TruncatedPoisson(double shift, double rate, const Truncation& truncation, Change change, double displaced = 0.0)
         : shift_(shift), rate_(rate), truncation_(truncation), change_(change), displaced_(displaced) {
         const auto& [last, excess, swapped] = truncation;
