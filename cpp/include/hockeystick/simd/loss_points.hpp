@@ -253,6 +253,13 @@ inline void characteristic_sums(const double* losses, const double* weights, std
     }
 }
 
+// x^0 to x^8; x^k errs by less than k roundings.
+inline void fill_powers(double x, double* powers) {
+    powers[0] = 1.0, powers[1] = x, powers[2] = x * x, powers[4] = powers[2] * powers[2];
+    powers[3] = powers[2] * x, powers[5] = powers[4] * x, powers[6] = powers[4] * powers[2];
+    powers[7] = powers[4] * powers[3], powers[8] = powers[4] * powers[4];
+}
+
 // Spreads points onto a periodic grid by a Gaussian: the first half of cumulant/nonuniform_fft.hpp.
 //
 // Adds weight e^{-d^2/2 tap_variance} to the `taps` grid points around every point, d their
@@ -261,20 +268,37 @@ inline void characteristic_sums(const double* losses, const double* weights, std
 // Entry m of the length + taps entries is point m - (length + taps)/2 of the grid: the last `taps`
 // entries are the first ones once more, a period on. `length` is a power of two, so that a place on
 // the grid is as exact as the turns are.
+//
+// With o the place of a point and m that of a tap, from the grid point nearest to it,
+// e^{-(m - o)^2/2v} = e^{-o^2/2v} e^{-m^2/2v} r^m, r = e^{o/v}: two exponentials serve all taps.
 inline void spread_points(const PointSpread& p, double* __restrict sums, double* __restrict rests) {
+    constexpr std::size_t half = taps / 2, quarter = taps / 4;
+    static_assert(quarter == 8, "fill_powers makes as many");
     const auto length = static_cast<double>(static_cast<int>(p.length));
+    double shape[taps];
+    for (std::size_t m = 0; m < taps; ++m) {
+        const double d = static_cast<double>(static_cast<int>(m)) - static_cast<double>(half);
+        shape[m] = exp_nonpositive(-0.5 / tap_variance * d * d);
+    }
     for (std::size_t j = 0; j < p.n; ++j) {
         const double turns = p.losses[j] * p.scale;
         const double part = turns - ((turns + round_magic) - round_magic);
         const double at = length * (part >= -0.5 && part <= 0.5 ? part : 0.0);
         const double nearest = (at + round_magic) - round_magic;
-        const double offset = (at - nearest) + 0.5 * static_cast<double>(taps);
+        const double offset = at - nearest, distance = offset < 0.0 ? -offset : offset;
+        const double weight = p.weights[j] * exp_nonpositive(-0.5 / tap_variance * offset * offset);
+        const double falling = exp_nonpositive(-distance / tap_variance), rising = 1.0 / falling;
+        double up[quarter + 1], down[quarter + 1], powers[taps];
+        fill_powers(offset < 0.0 ? falling : rising, up), fill_powers(offset < 0.0 ? rising : falling, down);
+        for (std::size_t m = 0; m < quarter; ++m) {
+            powers[half + m] = up[m], powers[half + quarter + m] = up[m] * up[quarter];
+            powers[half - quarter + m] = down[quarter - m], powers[m] = down[quarter - m] * down[quarter];
+        }
         const auto first = static_cast<std::size_t>(static_cast<int>(nearest + 0.5 * length));
         double* __restrict sum = sums + first;
         double* __restrict rest = rests + first;
         for (std::size_t m = 0; m < taps; ++m) {
-            const double d = static_cast<double>(static_cast<int>(m)) - offset;
-            const double term = p.weights[j] * exp_nonpositive(-0.5 / tap_variance * d * d);
+            const double term = weight * powers[m] * shape[m];
             const double total = sum[m] + term, added = total - sum[m];
             rest[m] += (sum[m] - (total - added)) + (term - added);
             sum[m] = total;
