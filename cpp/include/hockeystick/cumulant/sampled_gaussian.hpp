@@ -81,8 +81,8 @@ using divergence::Direction;
 class SampledGaussianGrids {
   public:
     // e^{7-depth} of M is charged for what is left out. The rough depth is for sums where rounding
-    // counts more anyway.
-    static constexpr double fine = 62.0, rough = 46.0;
+    // counts more anyway; that of few nodes, 4e-21 of M, is below their rounding up to 10^12 steps.
+    static constexpr double fine = 62.0, of_few_nodes = 54.0, rough = 46.0;
 
     struct Range {
         double exponent, depth, low, high;  // low and high are boundaries of cells
@@ -327,7 +327,7 @@ class SampledGaussianCumulant final : public Cumulant {
     }
 
     bool add_nodes(double c, double h, std::size_t last, double count, NodeTable& nodes) const override {
-        const double depth = last > few_nodes ? Grids::rough : Grids::fine;
+        const double depth = last > few_nodes ? Grids::rough : Grids::of_few_nodes;
         const Range range = grids_.make_range(exponent(c), depth);
         const auto shift = grids_.make_shift(range, static_cast<double>(last) * h);
         auto lattice = grids_.make_lattice(range, min(Grids::certified_step(range, shift), 0.5 * range.width));
@@ -454,7 +454,7 @@ class SampledGaussianCumulant final : public Cumulant {
         if (c == fine_tilt_) return fine_;
         const double a = exponent(c), variance = sigma_ * sigma_;
         const Range range = grids_.make_range(a, Grids::fine);
-        const double wanted = 0.14 * min(range.width, variance * range.width / sigma_);
+        const double wanted = 0.2 * min(range.width, variance * range.width / sigma_);
         auto lattice = grids_.make_lattice(range, max(wanted, (range.high - range.low) / 4000.0));
         const Piece piece = grids_.take(range, lattice);
         fine_tilt_ = c;
