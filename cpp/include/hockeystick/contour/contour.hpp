@@ -59,6 +59,7 @@ inline constexpr double narrow_for_slices = 1e-5;  // a bracket of slices that n
 inline constexpr double fairly_narrow = 1e-3;      // a bracket that narrow is not worth smoothing
 inline constexpr double log_deep = -42.0;          // below, usual slices do not reach the losses that make delta
 inline constexpr double log_below_bound = 8.0;     // delta may be that much below Chernoff's bound of it
+inline constexpr double log_rounding = -66.0;      // a line errs by more than that, in its unit
 inline constexpr std::size_t kept_cutoffs = 2;     // a question uses two besides the default one
 
 // If the tilt that minimises Chernoff's bound gives much weight to losses just below the cutoff,
@@ -183,7 +184,7 @@ class Contour {
                 continue;
             }
             ended = ended || is_enough || below_doubles(q, best);
-            if (!ended) try_at_tilts(strategy, q, best, log);
+            if (!ended) try_at_tilts(strategy, q, jumps, best, log);
         }
         return jumps.usable ? intersection(best, jumps) : best;
     }
@@ -199,13 +200,11 @@ class Contour {
     }
 
     // The narrower of `best` and the strategy's bracket at its tilts.
-    void try_at_tilts(const Strategy& strategy, const ContourQuestion& q, ContourResult& best, StrategyLog* log) {
+    void try_at_tilts(const Strategy& strategy, const ContourQuestion& q, const ContourResult& jumps,
+                      ContourResult& best, StrategyLog* log) {
         for (const int offset : tune::tilt_offsets) {
-            // A line cannot lower delta's upper end to less than what its cutoff leaves out.
             const bool line_of_delta = !q.for_epsilon && strategy.method == Strategy::Method::line;
-            if (line_of_delta && best.usable &&
-                log_missing(truncations_.at(cutoff_of(strategy, q)), q.times) > best.log_upper)
-                return;
+            if (line_of_delta && !line_may_help(truncations_.at(cutoff_of(strategy, q)), q, jumps, best)) return;
             const LineAttempt next = attempt(strategy, offset, q);
             logged({strategy.name, offset > 0}, next.result, log);
             best = narrower(best, next.result);
@@ -213,6 +212,16 @@ class Contour {
             const bool slices_follow = q.slices && strategy.line.max_nodes == 0.0;
             if (!next.lower_tilt_may_help || below_doubles(q, best) || slices_follow) return;
         }
+    }
+
+    // A line cannot lower delta's upper end to less than what its cutoff leaves out, nor than what
+    // rounding costs, which lower tilts make worse.
+    static bool line_may_help(TruncatedLedger& ledger, const ContourQuestion& q, const ContourResult& jumps,
+                              const ContourResult& best) {
+        if (best.usable && log_missing(ledger, q.times) > best.log_upper) return false;
+        if (!jumps.usable) return true;
+        const double unit = log_unit(ledger.at(ledger.best_tilt(q.times, q.value)), {q.times}, q.value);
+        return unit + tune::log_rounding <= jumps.log_upper;
     }
 
     LineAttempt attempt(const Strategy& strategy, int tilt_offset, const ContourQuestion& q) {
@@ -234,8 +243,12 @@ class Contour {
                              : lines_.delta(ledger, q.times, q.value, limits);
     }
 
-    static ContourResult by_slices(OptionalSlices& slices, const ContourQuestion& q) {
-        return q.for_epsilon ? slices.epsilon(q.times, q.value) : slices.delta(q.times, q.value);
+    // The search for epsilon begins at a guess by the saddle point of one line.
+    ContourResult by_slices(OptionalSlices& slices, const ContourQuestion& q) {
+        if (!q.for_epsilon) return slices.delta(q.times, q.value);
+        TruncatedLedger& ledger = truncations_.at(q.wide_cutoff);
+        const int best = ledger.best_tilt_for_delta(q.times, q.log_bound);
+        return slices.epsilon(q.times, q.value, ledger.expected_epsilon(best, {q.times}, q.log_bound));
     }
 
     template <class Bound> ContourResult by_chernoff(const Bound& bound, const ContourQuestion& q) {

@@ -167,8 +167,7 @@ struct Line {
 // Sets the first frequency beyond which the truncation error is below e^{log_allowed}: by the decay
 // of the ledger's characteristic function, times that of the smoothing where there is one.
 // Either falls with omega, at first about like -omega^2 variance/2. Hence any search finds the same
-// frequency; this one follows secants on logarithmic scales, and halves the range after five of
-// them.
+// frequency.
 inline void choose_last_frequency(Line& line, double log_unit, double log_allowed) {
     const double smoothing = line.repeated.smoothing, times = line.repeated.times;
     const double end = line.ledger->decay_end(line.tilt_index);
@@ -189,21 +188,10 @@ inline void choose_last_frequency(Line& line, double log_unit, double log_allowe
     const int first = -2 * line.spacing_index, last = first + 4 * log2_max_nodes;
     if (end < infinity && log_beyond(max(end, frequency_at(last))) == 0.0) return;  // the terms beyond `end` stay
     const double guess = std::ceil(4.0 * std::log2(min(max(width, 1e-60), 1e60)));
-    int index = std::min(std::max(static_cast<int>(guess), first), last), below = first - 1, above = last + 1;
-    int tried = 0, before = index;
-    double log_before = 0.0;
-    while (above - below > 1) {
-        const double found = std::log2(max(-log_decay(index), 1e-300));
-        const double wanted = max(log_unit - log_allowed - std::log(pi * frequency_at(index)), 1e-300);
-        const bool enough = found >= std::log2(wanted);
-        (enough ? above : below) = index;
-        const double slope = index == before ? 0.5 : min(max((found - log_before) / (index - before), 0.1), 0.5);
-        const double next = index + std::ceil(min(max((std::log2(wanted) - found) / slope, -64.0), 64.0));
-        before = index;
-        log_before = found;
-        const bool halve = ++tried > 5 && below >= first && above <= last;
-        index = halve ? (below + above) / 2 : std::min(std::max(static_cast<int>(next), below + 1), above - 1);
-    }
+    const auto fall = [&](int index) {
+        return Reached{-log_decay(index), log_unit - log_allowed - std::log(pi * frequency_at(index))};
+    };
+    const int above = first_reaching(fall, static_cast<int>(guess), first, last);
     if (above > last) return;
     line.cutoff_index = above;
     line.node_count = frequency_at(above) * std::exp2(0.5 * line.spacing_index);
@@ -282,7 +270,7 @@ class LineSummer {
         try {
             const double guess = line.ledger->expected_epsilon(line.tilt_index, line.repeated, log_delta);
             const double from = guess > 0.3 * start && guess < start ? guess : start;
-            const double near = newton_root(f, from, -infinity, infinity, false, 1e-5 * start);
+            const double near = newton_root(f, from, -infinity, infinity, false, 1e-4 * start);
             return near > 0.1 * start ? near : newton_root(f, near, -infinity, infinity, false, 1e-9 * start);
         } catch (const std::runtime_error&) {
             return infinity;

@@ -276,6 +276,8 @@ class LineBrackets {
                 return choose_line(ledger, index, repeated, eps, log_delta + log_tolerance);
             };
             Line line = make_line(tilt_index);
+            if (line.node_count > tune::hopeless * tune::hopeless * limits.max_nodes)
+                break;  // however large the tolerance
             if (line.node_count > tune::few_nodes) {
                 log_tolerance = max(log_tolerance, tune::tolerance_of_many_nodes);
                 line = line_with_fewest_nodes(tilt_index, eps, max_growth, limits.max_nodes, make_line);

@@ -40,7 +40,7 @@ namespace tune {
 inline constexpr double log_below_sum = 8.0;  // a part that much below the others' sum, and all after it, is left out
 inline constexpr double log_above_estimate = 0.5;  // by how much Chernoff's bounds together are too large, roughly
 inline constexpr double log_below_part = 3.0;   // delta is that much below the largest part's Chernoff bound, roughly
-inline constexpr double close_guess = 0.02;     // of log eps, which is where lines are planned
+inline constexpr double close_guess = 0.06;     // a move of log eps: after it a guess is right to a few thousandths
 inline constexpr double log_digits_kept = 9.0;  // growth that costs no digit which matters
 // What a line costs beyond its period: a decade that its tolerance is below its unit, a digit lost.
 inline constexpr double cost_of_depth = 0.025, cost_of_lost_digits = 0.15;
@@ -61,14 +61,14 @@ class SliceBounds {
     // log of the transform at a real tilt: M_p^T for the whole, and no more than T |slice|
     // M_p^{T-1} for part p alone.
     double log_transform(int slice, int tilt_index, double times, bool whole) const {
-        const LossSlices::Moments& m = slices_.at(tilt_index);
+        const LossSlices::Moments& m = slices_.at(tilt_index, slice);
         const auto at = static_cast<std::size_t>(slice);
         const double slack = times * (m.error + four_roundings * std::fabs(m.upto[at])) + sound::log_slack;
         const double all = times * m.upto[at];
         return slack + (whole ? all : min(all, std::log(times) + m.slice[at] + (times - 1.0) * m.upto[at]));
     }
     double log_chernoff(int slice, int tilt_index, double times, double eps, bool whole = false) const {
-        const LossSlices::Moments& m = slices_.at(tilt_index);
+        const LossSlices::Moments& m = slices_.at(tilt_index, slice);
         return log_transform(slice, tilt_index, times, whole) - m.c * eps + m.log_kappa;
     }
     // The tilt of the smallest bound, and that bound. The search begins at the tilt `start`, best that of a
@@ -93,35 +93,34 @@ class SliceBounds {
     // log T M_p(c)^{T-1}: on Re s = c part p's transform is at most that times |slice|, the
     // transform of slice p.
     double log_other_steps(int slice, int tilt_index, double times) const {
-        const double upto = slices_.at(tilt_index).upto[static_cast<std::size_t>(slice)];
+        const double upto = slices_.at(tilt_index, slice).upto[static_cast<std::size_t>(slice)];
         return log_transform(slice, tilt_index, times, true) - upto + std::log(times);
     }
 
-    // log of the sum of all parts' Chernoff bounds, which are too large. A guess of log delta.
-    double log_estimate(double times, double eps) const {
-        double sum = -infinity;
+    // log of the sum of all parts' Chernoff bounds, which are too large, and its derivative by log eps.
+    // A guess of log delta.
+    ValueSlope log_estimate(double times, double eps) const {
+        double sum = -infinity, mean_tilt = 0.0;
         Least part{first_start, 0.0};
         for (int slice = 0; slice < slices_.size(); ++slice) {
             part = least(slice, times, eps, part.tilt_index);
             if (part.log_chernoff < sum - tune::log_below_sum) break;
             sum = log_sum(sum, part.log_chernoff);
+            mean_tilt += (slices_.tilt(part.tilt_index) - mean_tilt) * std::exp(part.log_chernoff - sum);
         }
-        return sum - tune::log_above_estimate;
+        return {sum - tune::log_above_estimate, -mean_tilt * eps};
     }
 
-    // The epsilon where these bounds together are delta, to a few per cent: secants of log delta
-    // over log eps.
-    double guess_epsilon(double times, double log_delta) const {
-        double low = std::log(1e-6), high = std::log(1e3), x = 0.0;
-        double before = 0.0, excess_before = 0.0;
+    // The epsilon where these bounds together are delta, nearly: Newton's iteration of log delta over
+    // log eps, from `start` on.
+    double guess_epsilon(double times, double log_delta, double start) const {
+        double low = std::log(1e-6), high = std::log(1e3);
+        double x = start > 1e-6 && start < 1e3 ? std::log(start) : 0.0;
         for (int step = 0; step < 40 && high - low > tune::close_guess; ++step) {
-            const double excess = log_estimate(times, std::exp(x)) - log_delta;
-            (excess > 0.0 ? low : high) = x;
-            const double slope = step > 0 ? (excess - excess_before) / (x - before) : -5.0;
-            const double move = -excess / slope;
-            if (step > 0 && std::fabs(move) < tune::close_guess) return std::exp(x + move);
-            before = x;
-            excess_before = excess;
+            const ValueSlope at = log_estimate(times, std::exp(x));
+            (at.value > log_delta ? low : high) = x;
+            const double move = (log_delta - at.value) / at.slope;
+            if (std::fabs(move) < tune::close_guess) return std::exp(x + move);
             x += min(max(move, -2.0), 2.0);
             if (!(x > low && x < high)) x = 0.5 * (low + high);
         }
@@ -261,7 +260,7 @@ class SlicePlanner {
         double period, cost;
     };
     Choice choice_at(int slice, int tilt_index, const SliceCell& cell, double log_value) const {
-        const LossSlices::Moments& m = slices_.at(tilt_index);
+        const LossSlices::Moments& m = slices_.at(tilt_index, slice);
         const double log_allowed = log_value + slices_.shape().log_tolerance,
                      log_mass = bounds_.log_mass(slice, cell.times);
         const double log_unit = bounds_.log_transform(slice, tilt_index, cell.times, false) - m.c * cell.eps;
@@ -273,7 +272,7 @@ class SlicePlanner {
                 const int other = side == 1 ? tilt_index + away : tilt_index - away;
                 if (other < slices_.first_tilt() || other > slices_.last_tilt()) break;
                 const double excess = bounds_.log_chernoff(slice, other, cell.times, cell.eps) - log_allowed;
-                const double next = max(excess, 1.0) / std::fabs(slices_.at(other).c - m.c);
+                const double next = max(excess, 1.0) / std::fabs(slices_.at(other, slice).c - m.c);
                 if (away > 1 && next > needed[side]) break;
                 needed[side] = min(needed[side], next);
             }
@@ -324,27 +323,24 @@ class SlicePlanner {
 
     bool choose_last_frequency(SliceLine& line, const SliceCell& cell, double log_allowed) const {
         const double log_scale =
-            bounds_.log_other_steps(line.slice, line.tilt_index, cell.times) - slices_.at(line.tilt_index).c * cell.eps;
+            bounds_.log_other_steps(line.slice, line.tilt_index, cell.times) - slices_.tilt(line.tilt_index) * cell.eps;
         const double others = fewest_others(cell.times);
         const double log_own =
-            slices_.at(line.tilt_index).slice[static_cast<std::size_t>(line.slice)] + sound::log_slack;
-        const auto enough = [&](int index) {
+            slices_.at(line.tilt_index, line.slice).slice[static_cast<std::size_t>(line.slice)] + sound::log_slack;
+        // How much the terms have fallen, and must fall, there.
+        const auto fall = [&](int index) {
             line.log_decay = min(slices_.log_decay(line.slice, line.tilt_index, index), log_own);
             line.log_damping = 0.0;
-            const double missing =
-                log_scale + line.log_decay - std::log(pi * LossSlices::frequency(index)) - log_allowed;
-            if (missing <= 0.0) return true;
-            line.log_damping = others > 0.0 ? slices_.log_damping(line.slice, line.tilt_index, index) : 0.0;
-            return missing + others * line.log_damping <= 0.0;
+            const double wanted = log_scale + log_own - std::log(pi * LossSlices::frequency(index)) - log_allowed;
+            if (log_own - line.log_decay < wanted && others > 0.0)
+                line.log_damping = slices_.log_damping(line.slice, line.tilt_index, index);
+            return Reached{log_own - line.log_decay - others * line.log_damping, wanted};
         };
         const int first = -line.spacing_index, last = first + 4 * log2_max_nodes_of_slice;
-        int index = first + 4 * 5;
-        while (index <= last && !enough(index)) index += 4;
-        if (index > last) return false;
-        while (index - 4 >= first && enough(index - 4)) index -= 4;
-        while (index - 1 >= first && enough(index - 1)) --index;
-        line.cutoff_index = index;
-        return enough(index);
+        line.cutoff_index = first_reaching(fall, first + 4 * 5, first, last);
+        if (line.cutoff_index > last) return false;
+        (void)fall(line.cutoff_index);
+        return true;
     }
 
     const LossSlices& slices_;
@@ -478,7 +474,7 @@ inline double alias_of_slice(const LossSlices& slices, const SliceBounds& bounds
         for (int away = 1; away <= slices.max_tilts_away(); away *= 2) {
             const int index = line.tilt_index + direction * away;
             if (index < slices.first_tilt() || index > slices.last_tilt()) break;
-            const double distance = std::fabs(slices.at(index).c - t.c);
+            const double distance = std::fabs(slices.at(index, line.slice).c - t.c);
             const double log_first = bounds.log_chernoff(line.slice, index, times, eps) - distance * period;
             if (!(log_first < best)) break;
             best = log_first;
@@ -531,10 +527,11 @@ class SlicedContour {
         return best;
     }
 
-    ContourResult epsilon(double times, double delta) {
+    // The search begins at `start`.
+    ContourResult epsilon(double times, double delta, double start) {
         planner_.begin_question();
         const double log_delta = std::log(delta);
-        double eps = planner_.bounds().guess_epsilon(times, log_delta);
+        double eps = planner_.bounds().guess_epsilon(times, log_delta, start);
         ContourResult best;
         for (int attempt = 0; attempt < 3; ++attempt) {
             const SlicePlan& plan = planner_.plan_for(times, eps, 0);
@@ -569,25 +566,30 @@ class SlicedContour {
         return r;
     }
 
-    // The bracket at eps; `eps_per_log_delta` gets by how much epsilon changes with log delta.
-    ContourResult delta_bracket(const SlicePlan& plan, double times, double eps, double* eps_per_log_delta = nullptr) {
+    // The bracket at eps; `at` gets log delta by the sum, and its derivative by eps.
+    ContourResult delta_bracket(const SlicePlan& plan, double times, double eps, ValueSlope* at = nullptr) {
         const SliceSum s = summer_(plan, times, eps);
         const SliceErrors e = errors_of(slices_, planner_.bounds(), plan, s, times, eps);
         ContourResult r = with_shares(s, e);
-        if (eps_per_log_delta) *eps_per_log_delta = s.value / std::fabs(s.slope);
+        if (at) *at = log_of(s);
         r.set_delta(s.log_unit + std::log(max(s.value - e.below, 0.0)),
                     s.log_unit + std::log(max(s.value + e.above, 0.0)), s.log_unit);
         return r;
     }
 
+    static ValueSlope log_of(const SliceSum& s) { return {s.log_unit + std::log(s.value), s.slope / s.value}; }
+
+    // One step of Newton's iteration away, which the bracket takes.
     double root_of(const SlicePlan& plan, double times, double log_delta, double start) {
         const auto f = [&](double eps) {
             const SliceSum s = summer_(plan, times, eps);
             if (!(s.value > 0.0)) return ValueSlope{-1e3, -1.0};
-            return ValueSlope{s.log_unit + std::log(s.value) - log_delta, s.slope / s.value};
+            const ValueSlope at = log_of(s);
+            return ValueSlope{at.value - log_delta, at.slope};
         };
         try {
-            return newton_root(f, start, -infinity, infinity, false, 1e-5 * start);
+            const double near = newton_root(f, start, -infinity, infinity, false, 1e-3 * start);
+            return near > 0.1 * start ? near : newton_root(f, near, -infinity, infinity, false, 1e-9 * start);
         } catch (const std::runtime_error&) {
             return infinity;
         }
@@ -601,7 +603,7 @@ class SlicedContour {
         return r;
     }
 
-    // Moves each end away from the root until the certificate holds.
+    // Moves each end away from the root, one step of Newton's iteration on, until the certificate holds.
     ContourResult epsilon_bracket(const SlicePlan& plan, double times, double delta, double root) {
         const double log_delta = std::log(delta);
         const auto on_side = [&](double eps, bool above) {
@@ -609,15 +611,16 @@ class SlicedContour {
             return r.usable && (above ? r.upper <= delta && r.log_upper <= log_delta : r.log_lower >= log_delta);
         };
         const double least_log = eight_roundings, least_move = 2.0 * unit_roundoff * root;
-        double per_log = 0.0;
-        ContourResult r = delta_bracket(plan, times, root, &per_log);
-        if (!r.usable) return {};
+        ValueSlope at{};
+        ContourResult r = delta_bracket(plan, times, root, &at);
+        if (!(r.usable && at.slope < 0.0)) return {};
         r.usable = false;
-        double reach = 1.1 * max(r.log_upper - log_delta, least_log) * per_log + least_move;
+        root += (log_delta - at.value) / at.slope;
+        double reach = least_move - 1.1 * max(r.log_upper - at.value, least_log) / at.slope;
         for (int k = 0; k < tune::max_moves && !r.usable; ++k, reach *= 2.0)
             r.usable = on_side(r.upper = root + reach, true);
         bool found = false;
-        reach = 1.1 * max(log_delta - r.log_lower, least_log) * per_log + least_move;
+        reach = least_move - 1.1 * max(at.value - r.log_lower, least_log) / at.slope;
         for (int k = 0; k < tune::max_moves && !found && root > reach; ++k, reach *= 2.0)
             found = on_side(r.lower = root - reach, false);
         if (!found) r.lower = 0.0;
@@ -659,7 +662,9 @@ class OptionalSlices {
 
     // Usable where they say more than that something is small.
     ContourResult delta(double times, double eps) { return if_narrow(made().delta(times * steps_, eps)); }
-    ContourResult epsilon(double times, double delta) { return if_narrow(made().epsilon(times * steps_, delta)); }
+    ContourResult epsilon(double times, double delta, double start) {
+        return if_narrow(made().epsilon(times * steps_, delta, start));
+    }
 
     double work() const { return sliced_ ? sliced_->work() : 0.0; }
     std::size_t bytes() const { return sliced_ ? sliced_->bytes() : 0; }

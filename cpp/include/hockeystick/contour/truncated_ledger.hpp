@@ -224,12 +224,8 @@ class TruncatedLedger {
     // A guess of epsilon by the saddle point, if this tilt is best for it: delta = e^{K - c eps}/(c
     // (c+1) sqrt(2 pi K'')).
     double expected_epsilon(int tilt_index, const Repeated& repeated, double log_delta) {
-        if (tilt_index - 4 < TiltGrid::first_positive || tilt_index + 4 > TiltGrid::last_positive) return infinity;
-        const TiltedMoment &below = at(tilt_index - 4), &m = at(tilt_index), &above = at(tilt_index + 4);
-        const double rise = (above.value - m.value) / (above.c - m.c),
-                     before = (m.value - below.value) / (m.c - below.c);
-        const double variance =
-            2.0 * repeated.times * (rise - before) / (above.c - below.c) + repeated.smoothing * repeated.smoothing;
+        const TiltedMoment& m = at(tilt_index);
+        const double variance = repeated.times * variance_at(tilt_index) + repeated.smoothing * repeated.smoothing;
         const double spread = m.c * (m.c + 1.0) * std::sqrt(2.0 * pi * variance);
         return (log_unit(m, repeated, 0.0) - log_delta - std::log(spread)) / m.c;
     }

@@ -16,7 +16,7 @@
 //                         + 2 theta sigma^2 A f_c at both ends.
 //
 // The grid and its windows are in cumulant/slice_grid.hpp. Here follow masses and real transforms
-// (slice_moments), how they fall (SliceDamping), complex transforms (SliceTransformer), and the
+// (add_moments), how they fall (SliceDamping), complex transforms (SliceTransformer), and the
 // class that keeps all of these by number, LossSlices. Tilts, frequencies and spacings are rounded,
 // so that a value is a function of its cell alone.
 #pragma once
@@ -71,12 +71,14 @@ inline namespace HOCKEYSTICK_ISA {
 // are left out of the numerator, which makes the bound larger. 1e-9 pays for rounding, and for
 // what is beyond 14 w, below e^-73 (above). The bound falls in omega.
 
-// Logarithms of the transforms of every slice, and of it with all below, at a real c >= -1; and how
-// far they may be off.
+// Logarithms of the transforms of the slices, and of each with all below, at a real c >= -1; and how
+// far they may be off. Those of the lowest slices come first: only the slices from `known` on are set.
 struct SliceMoments {
     double c, log_kappa;  // of Chernoff's bound (contour/contour.hpp)
     std::vector<double> slice, upto;
     double error;
+    std::size_t known;
+    double top = -infinity;  // the unit of the last slice's weights is e^top
 };
 
 // What a moment at c > 0 errs by: at least what is derived for the shape's sigmas and rates up to
@@ -98,45 +100,57 @@ inline double slice_mass_error(const SliceGrid& grid, const SliceGrid::Part& par
     return 1.1 * unit_roundoff * (mean + static_cast<double>(size + 8 * parts) + grid.shape().mass_roundings);
 }
 
-// Weights are in units of e^top, and kept from one slice to the next while they stay in the
-// doubles.
-inline SliceMoments slice_moments(const SliceGrid& grid, const std::vector<SliceGrid::Part>& parts, double c) {
-    const simd::Kernels& kernels = grid.kernels();
-    const std::size_t n = grid.size();
-    double *exponents = grid.scratch(2 * n), *weights = exponents + n;
-    kernels.fill_tilted_exponents(grid.points(0), c + 1.0, exponents, n);
-    grid.add_work(static_cast<double>(n));
+// None of them yet.
+inline SliceMoments slice_moments(const SliceGrid& grid, std::size_t parts, double c) {
     const double log_kappa = c > 0.0 ? c * std::log(c) - (1.0 + c) * std::log1p(c) : 0.0;
-    SliceMoments m{c, log_kappa, std::vector<double>(parts.size()), std::vector<double>(parts.size()),
-                   c > 0.0 ? slice_moment_error(grid.shape(), c) : 0.0};
-    double below = -infinity, top = -infinity;
-    std::size_t done = 0;
-    for (std::size_t p = parts.size(); p-- > 0;) {
+    const double error = c > 0.0 ? slice_moment_error(grid.shape(), c) : 0.0;
+    return {c, log_kappa, std::vector<double>(parts), std::vector<double>(parts), error, parts};
+}
+
+// Sets those from slice `first` on. Weights are in units of e^top, and kept from one slice to the next
+// while they stay in the doubles. The unit is kept, too, so that a moment does not depend on what was
+// asked before.
+inline void add_moments(const SliceGrid& grid, const std::vector<SliceGrid::Part>& parts, std::size_t first,
+                        SliceMoments& m) {
+    const simd::Kernels& kernels = grid.kernels();
+    const double power = m.c + 1.0;
+    const SliceGrid::Part &lowest = parts[m.known - 1], &highest = parts[first];
+    const std::size_t begin = lowest.start, n = highest.start + highest.window.size() - begin;
+    double *exponents = grid.scratch(2 * n), *weights = exponents + n;
+    kernels.fill_tilted_exponents(grid.points(begin), power, exponents, n);
+    grid.add_work(static_cast<double>(n));
+    std::size_t done = 0, seen = 0;  // up to where there are weights, and where none is above e^(top + 300)
+    if (m.known < parts.size()) seen = parts[m.known].start + parts[m.known].window.size() - begin;
+    while (m.known > first) {
+        const std::size_t p = --m.known;
         const SliceGrid::Part& part = parts[p];
-        const std::size_t size = part.window.size(), end = part.start + size;
-        const double* own = weights + part.start;
-        const double own_top = kernels.largest(exponents + part.start, size);
-        if (own_top > top + 300.0) {
-            top = own_top;
-            done = part.start;
+        const std::size_t size = part.window.size(), start = part.start - begin, end = start + size;
+        const double* own = weights + start;
+        const double own_top = kernels.largest(exponents + seen, end - seen);
+        seen = end;
+        if (own_top > m.top + 300.0) {
+            m.top = own_top;
+            done = start;
         }
-        kernels.exponentiate(exponents + done, top, weights + done, end - done);
+        kernels.exponentiate(exponents + done, m.top, weights + done, end - done);
         done = end;
         const double sum = kernels.dot(own, part.window.data(), size);
-        const double ends =
-            grid.end_error(own[0] * part.window[0], own[size - 1] * part.window[size - 1], c + 1.0, grid.step(), end);
-        m.slice[p] = std::log(sum + ends) + top + grid.log_scale(grid.step());
-        m.upto[p] = below = log_sum(m.slice[p], below);
-        if (c <= 0.0) m.error = max(m.error, slice_mass_error(grid, part, c, own, sum, parts.size()) + ends / sum);
+        const double ends = grid.end_error(own[0] * part.window[0], own[size - 1] * part.window[size - 1], power,
+                                           grid.step(), part.start + size);
+        m.slice[p] = std::log(sum + ends) + m.top + grid.log_scale(grid.step());
+        m.upto[p] = log_sum(m.slice[p], p + 1 < parts.size() ? m.upto[p + 1] : -infinity);
+        if (m.c <= 0.0) m.error = max(m.error, slice_mass_error(grid, part, m.c, own, sum, parts.size()) + ends / sum);
     }
-    return m;
 }
 
 class SliceDamping {
   public:
     // Of the part `whole`, whose window has no lower cut, at the tilt c.
     SliceDamping(const SliceGrid& grid, const SliceGrid::Part& whole, double c)
-        : grid_(grid), mix_(grid.points(whole.start).mix), lower_(grid.exponents(whole, c + 1.0).exponents) {
+        : grid_(grid), mix_(grid.points(whole.start).mix) {
+        SliceGrid::Exponents exponents;
+        grid.fill_exponents(whole, c + 1.0, exponents);
+        lower_ = std::move(exponents.exponents);
         const std::size_t n = lower_.size();
         const simd::Kernels& kernels = grid.kernels();
         double* terms = grid.scratch(n);
@@ -245,13 +259,18 @@ class SliceTransformer {
         if (!t.usable) return t;
         t.n = static_cast<std::size_t>(wanted) + 1;
         const double omega = static_cast<double>(t.n - 1) * h;
-        Sample slice, below;
-        const double top = grid_.exponents(parts_[p], power).top;
+        Sample &slice = slice_, &below = below_;
+        slice.clear(), below.clear();
+        grid_.fill_exponents(parts_[p], power, exponents_);
+        const double top = exponents_.top;
         add_part(parts_[p], power, omega, top, depth_of_slice, slice);
+        const auto add_below = [&](const Part& part) {
+            grid_.fill_exponents(part, power, exponents_);
+            add_part(part, power, omega, top, depth_below, below);
+        };
         std::size_t next = p + 1;
-        for (; next < parts_.size() - 1 && next < p + 3; ++next)
-            add_part(parts_[next], power, omega, top, depth_below, below);
-        add_part(whole(next), power, omega, top, depth_below, below);
+        for (; next < parts_.size() - 1 && next < p + 3; ++next) add_below(parts_[next]);
+        add_below(whole(next));
         finish(slice);
         finish(below);
         transform(t, slice, below);
@@ -282,6 +301,11 @@ class SliceTransformer {
         std::vector<double> losses, weights;
         double total = 0.0, loss = 0.0, loss_error = 0.0, weight_error = 0.0, product_error = 0.0;
         double end_error = 0.0, quadrature_error = 0.0;
+
+        void clear() {
+            losses.clear(), weights.clear();
+            total = loss = loss_error = weight_error = product_error = end_error = quadrature_error = 0.0;
+        }
     };
 
     // A step that some shift of x certifies for `count` points of a part, from `start` on, at
@@ -324,10 +348,10 @@ class SliceTransformer {
         return range;
     }
 
-    // Adds a part's points, in units of e^top: on the base grid, where that is fine enough, or on a
-    // lattice of its own.
+    // Adds a part's points, whose exponents are at hand, in units of e^top: on the base grid, where that
+    // is fine enough, or on a lattice of its own.
     void add_part(const Part& part, double power, double omega, double top, double depth, Sample& to) const {
-        const SliceGrid::Exponents e = grid_.exponents(part, power);
+        const SliceGrid::Exponents& e = exponents_;
         const Range range = without_ends(e, depth);
         const double base = grid_.step();
         to.end_error +=
@@ -459,6 +483,8 @@ class SliceTransformer {
     const simd::Kernels& kernels_;
     std::shared_ptr<FourierWorkspace> workspace_;
     mutable std::vector<std::unique_ptr<Part>> wholes_;
+    mutable Sample slice_, below_;  // memory that is used again, as the next
+    mutable SliceGrid::Exponents exponents_;
 };
 
 // Not for several threads at once.
@@ -504,16 +530,17 @@ class LossSlices {
     static double frequency(int i) { return std::exp2(0.25 * i); }
     static double spacing(int j) { return std::exp2(-0.25 * j); }
 
-    const Moments& at(int k) const {
-        auto& found = moments_[static_cast<std::size_t>(k - first_tilt())];
-        if (found.slice.empty()) found = slice_moments(grid_, parts_, tilt(k));
-        return found;
+    // The moments at a tilt, of slice p and of those below.
+    const Moments& at(int k, int p) const {
+        Moments& m = moments_[static_cast<std::size_t>(k - first_tilt())];
+        if (m.slice.empty()) m = slice_moments(grid_, parts_.size(), tilt(k));
+        return known_from(static_cast<std::size_t>(p), m);
     }
     // The moments that are the masses under P, c = 0, or under Q, c = -1.
     const Moments& mass(bool under_p) const {
-        auto& found = masses_[under_p ? 0 : 1];
-        if (found.slice.empty()) found = slice_moments(grid_, parts_, under_p ? 0.0 : -1.0);
-        return found;
+        Moments& m = masses_[under_p ? 0 : 1];
+        if (m.slice.empty()) m = slice_moments(grid_, parts_.size(), under_p ? 0.0 : -1.0);
+        return known_from(0, m);
     }
 
     // A bound of log |M_p(c + i omega)| for all omega from frequency(i) up.
@@ -524,7 +551,7 @@ class LossSlices {
         const SliceGrid::Part& part = parts_[static_cast<std::size_t>(p)];
         const double power = tilt(k) + 1.0;
         if (p != tilted_slice_ || k != tilted_by_) {
-            tilted_ = grid_.exponents(part, power);
+            grid_.fill_exponents(part, power, tilted_);
             tilted_slice_ = p;
             tilted_by_ = k;
         }
@@ -581,6 +608,11 @@ class LossSlices {
 
   private:
     static constexpr double max_nodes_kept = 150000.0;
+
+    const Moments& known_from(std::size_t first, Moments& m) const {
+        if (first < m.known) add_moments(grid_, parts_, first, m);
+        return m;
+    }
 
     // Cuts from the highest one or a little less down to -6 sigma, and what lies between them.
     // Above `half`, where the loss is log 2, losses are nearly linear in x: few cuts do there.

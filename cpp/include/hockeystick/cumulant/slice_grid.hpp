@@ -64,7 +64,7 @@ class SliceGrid {
     };
     struct Exponents {
         std::vector<double> exponents;  // log(A f_c), less `top`
-        double top;
+        double top = 0.0;
     };
 
     SliceGrid(double sigma, double rate, const SliceShape& shape, const simd::Kernels& kernels)
@@ -123,15 +123,14 @@ class SliceGrid {
         return scratch_.data();
     }
 
-    // Of A f_c at a part's points; `power` is c + 1.
-    Exponents exponents(const Part& part, double power) const {
+    // Of A f_c at a part's points; `power` is c + 1. Into memory that is used again.
+    void fill_exponents(const Part& part, double power, Exponents& e) const {
         const std::size_t n = part.window.size();
-        Exponents e{std::vector<double>(n), 0.0};
+        e.exponents.resize(n);
         kernels_.fill_tilted_exponents(points(part.start), power, e.exponents.data(), n);
         for (std::size_t j = 0; j < n; ++j) e.exponents[j] += part.log_window[j];
         e.top = kernels_.largest(e.exponents.data(), n);
         for (double& x : e.exponents) x -= e.top;
-        return e;
     }
 
     // The grid's points from its j-th on. The lattice has one more point on the left.

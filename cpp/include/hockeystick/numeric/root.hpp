@@ -7,6 +7,7 @@
 // bracket.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -80,6 +81,32 @@ int minimising_index(const Function& f, int start, int first, int last, const En
         }
     }
     return at;
+}
+
+// What f(index) has reached, and what is wanted of it there.
+struct Reached {
+    double value, wanted;
+};
+
+// The first index in [first, last] at which f reaches what is wanted, last + 1 if none does. Near
+// there the value grows by up to 2^(1/2) an index, what is wanted hardly changes: the search follows
+// secants of the logarithm, and halves the range after five of them.
+template <class Function> int first_reaching(const Function& f, int start, int first, int last) {
+    int index = std::min(std::max(start, first), last), below = first - 1, above = last + 1;
+    int tried = 0, before = index;
+    double log_before = 0.0;
+    while (above - below > 1) {
+        const Reached at = f(index);
+        const double found = std::log2(max(at.value, 1e-300)), wanted = std::log2(max(at.wanted, 1e-300));
+        (found >= wanted ? above : below) = index;
+        const double slope = index == before ? 0.5 : min(max((found - log_before) / (index - before), 0.1), 0.5);
+        const double next = index + std::ceil(min(max((wanted - found) / slope, -64.0), 64.0));
+        before = index;
+        log_before = found;
+        const bool halve = ++tried > 5 && below >= first && above <= last;
+        index = halve ? (below + above) / 2 : std::min(std::max(static_cast<int>(next), below + 1), above - 1);
+    }
+    return above;
 }
 
 }  // namespace HOCKEYSTICK_ISA
