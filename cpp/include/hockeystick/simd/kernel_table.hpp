@@ -3,11 +3,11 @@
 // the headers only once passes `own_kernels`.
 //
 // Which loops earn a pointer: all. 30 epsilons of DP-SGD (sigma 0.6 to 3.5, q 0.003 to 0.05, 500
-// and 5000 steps) take 20 million instructions with the loops of v3 and 46 million with those of
-// the baseline (callgrind, GCC 12). On v3 fill_privacy_losses has 10 % of them, spread_points 9,
-// centred_moment_terms 7, fill_sum_terms and characteristic_sums 6 each, bound_on_path 4,
-// fill_difference_terms and exponentiate 3 each, multiply_powers 2, sum 1.5, smoothing_factors 1;
-// the other nine, 4 % together, would take three times as many without a pointer.
+// and 5000 steps) take 14 million instructions with the loops of v3 and 33 million with those of
+// the baseline (callgrind, GCC 12). On v3 characteristic_sums has 15 % of them, fill_privacy_losses
+// 12, centred_moment_terms 9, fill_sum_terms and bound_on_path 5 each, exponentiate 4, sum 2,
+// multiply_powers, enclose_cell_masses and smoothing_factors 1 each; the others, 4 % together, would
+// take three times as many without a pointer.
 #pragma once
 
 #include <cstddef>
