@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -113,8 +113,8 @@ def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mappi
 
     Short axes are spread over panels; a long one has some of its values there, or the first alone.
     """
-    first, second, shown = choose_drawn(plan, x, y, slices)
-    for axis in sorted(_others(plan, first, second, shown), key=lambda axis: len(plan.axes[axis])):
+    first, second, shown, free = choose_drawn(plan, x, y, slices)
+    for axis in sorted(free, key=lambda axis: len(plan.axes[axis])):
         room, length = MAX_PANELS // math.prod(map(len, shown.values())), len(plan.axes[axis])
         shown[axis] = evenly(length, length if length <= room else min(room, SOME))
     return Choice(plan, first, second, dict(sorted(shown.items())))
@@ -122,26 +122,19 @@ def choose(plan: Plan, x: str | None = None, y: str | None = None, slices: Mappi
 
 def choose_cells(plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None) -> Choice:
     """Return which cells a page can hold: all axes as evenly as there is room for."""
-    first, second, shown = choose_drawn(plan, x, y, slices)
+    first, second, shown, free = choose_drawn(plan, x, y, slices)
     most = MAX_ACROSS if second else MAX_ALONG
     first, second = _thinned(first, most), _thinned(second, most) if second else None
-    free = _others(plan, first, second, shown)
     plane = len(first.points) * (len(second.points) if second else 1)
     length = _common_length([len(plan.axes[axis]) for axis in free], MAX_NUMBERS // (plane * len(plan.outputs)))
     shown |= {axis: evenly(len(plan.axes[axis]), length) for axis in free}
     return Choice(plan, first, second, dict(sorted(shown.items())))
 
 
-def _others(plan: Plan, first: Drawn, second: Drawn | None, held: Iterable[int]) -> list[int]:
-    """Return the axes that are neither drawn nor held."""
-    taken = {first.axis, *held} | ({second.axis} if second else set())
-    return [axis for axis in range(len(plan.axes)) if axis not in taken]
-
-
 def choose_drawn(
     plan: Plan, x: str | None, y: str | None, slices: Mapping[str, str] | None
-) -> tuple[Drawn, Drawn | None, dict[int, NDArray[np.intp]]]:
-    """Return the two arguments to draw, the second None if no other is numeric, and axis -> the one position of those held."""
+) -> tuple[Drawn, Drawn | None, dict[int, NDArray[np.intp]], list[int]]:
+    """Return the two arguments to draw, the second None if no other is numeric; axis -> the one position of those held; the other axes."""
     held = _held(plan, slices or {})
     drawable = _drawable(plan, held)
     for role, name in (("x", x), ("y", y)):
@@ -157,7 +150,8 @@ def choose_drawn(
         raise ValueError("axes must have a numeric axis of two values or more that is not held, to be drawn")
     if second and second.axis == first.axis:
         raise ValueError(f"x and y must be on different axes, not {first.name} and {second.name}")
-    return first, second, held
+    taken = {first.axis, *held, *([second.axis] if second else [])}
+    return first, second, held, [axis for axis in range(len(plan.axes)) if axis not in taken]
 
 
 def _drawn(axis: int, name: str, values: Values) -> Drawn:
