@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import pytest
 
+import effort
 import explorer_page
 import hockeystick as hs
 import processes
@@ -21,7 +22,7 @@ import processes
 pytestmark = pytest.mark.slow
 
 WIDTH = 1e-6  # of the brackets of both, relative; those of fixed batches under replacement are wider
-CELLS = 35  # of each mechanism: 280 comparisons in all
+CELLS = effort.at_night(35, by_day=6)  # of each mechanism: at night 280 comparisons in all
 NUMBER = r"[\d.]+(?:e[+-]\d+)?|inf"
 KINDS = ("poisson", "fixed", "shuffled", "gaussian", "laplace", "clients", "fedavg", "last_iterate")
 

@@ -23,7 +23,8 @@ def is_class(call):
 
 
 CHECKED = [one for room in refused_calls.ROOMS for one in refused_calls.arguments(room)]
-CHECKED += [one for room in (hs.budgets, pfl) for one in refused_calls.arguments(room, is_class)]
+CHECKED += refused_calls.arguments(hs.simulate)
+CHECKED += [one for room in (hs.budgets, hs.simulate, pfl) for one in refused_calls.arguments(room, is_class)]
 
 
 @pytest.mark.parametrize(("room", "function", "argument"), CHECKED)
@@ -69,17 +70,7 @@ def takes_any(call):
 
 
 # docs/project/stability.md has the words that took their places.
-GONE = {
-    "eps",
-    "dataset_size",
-    "sigma",
-    "parameter",
-    "noise_parameter",
-    "threshold_noise",
-    "query_noise",
-    "num_steps",
-    "num_rounds",
-}
+GONE = {*"eps dataset_size sigma parameter noise_parameter threshold_noise query_noise num_steps num_rounds".split()}
 WHO = {"clients", "records", "silos", "users"}  # which ones, never how many
 
 

@@ -1,23 +1,10 @@
 """The committed values that tests use in place of long computations are what those computations give."""
 
-import random
-import shutil
-import subprocess
-from pathlib import Path
-
 import mpmath as mp
 import pytest
 
+import effort
 import slow_values
-
-
-def sampled() -> list[tuple[str, tuple]]:
-    """Return one value in a hundred, others for every commit."""
-    git = shutil.which("git")
-    asked = [git or "git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    commit = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60).stdout if git else ""
-    known = list(slow_values.rows())
-    return random.Random(commit).sample(known, len(known) // 100)
 
 
 def test_nothing_is_missing() -> None:
@@ -27,8 +14,9 @@ def test_nothing_is_missing() -> None:
 
 @pytest.mark.slow
 def test_values_are_computed_again() -> None:
-    """Some of the values, computed anew, agree to 25 digits, which is more than any test needs."""
+    """One value in a hundred, computed anew, agrees to 25 digits, which is more than any test needs."""
+    known = list(slow_values.rows())
     with mp.workdps(slow_values.DIGITS):
-        for name, arguments in sampled():
+        for name, arguments in effort.dice_of_commit().sample(known, len(known) // 100):
             again, known = mp.mpf(slow_values.computed(name, arguments)), slow_values.committed(name, *arguments)
             assert mp.almosteq(again, known, rel_eps=mp.mpf("1e-25")), (name, arguments)

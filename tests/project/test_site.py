@@ -1,7 +1,9 @@
 """The documentation builds without a warning, its blocks print bounds outward, and its links lead somewhere; tests/figures draws what the gallery shows."""
 
+import contextlib
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import effort
 import explorer_page
+import npm_package
 import processes
 
 ROOT = Path(__file__).parents[2]
@@ -47,10 +51,13 @@ class Page(HTMLParser):
 BUILD = """
 import sys
 sys.path[:0] = sys.argv[1:3]
+pages = sys.argv[3].split()
 import warnings, executed, printed_bounds, pytest
 from sphinx.cmd.build import main
 run_page = executed.run_page
 def run_watched(app, page, text):
+    if page not in pages:
+        return
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("error")
         printed = printed_bounds.watch(patch)
@@ -59,18 +66,29 @@ def run_watched(app, page, text):
     for fault in printed.faults:
         executed.logger.warning(fault, location=page)
 executed.run_page = run_watched
-sys.exit(main(sys.argv[3:]))
+sys.exit(main(sys.argv[4:]))
 """
+
+
+DOCS = ROOT / "docs"
+PRINTING = [  # of which test_printed_bounds runs some by itself
+    path.relative_to(DOCS).with_suffix("").as_posix()
+    for path in sorted(DOCS.glob("[a-z]*/*.md"))
+    if re.search(r"```python\n[^`]*print\(", path.read_text(encoding="utf-8"))
+]
+EXECUTED = PRINTING if effort.NIGHT else effort.dice_of_commit().sample(PRINTING, len(PRINTING) // 4)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site as its readers would, all blocks executed, but for the gallery's pictures."""
+    """Build the site as its readers would, but for the gallery's pictures; by day a quarter of the pages execute their blocks."""
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
-    options += () if explorer_page.extension("explorer").package() else ("-D", "with_explorer=0")
+    with contextlib.suppress(pytest.skip.Exception):  # then the explorer's page says that there is none
+        npm_package.package()
+    options += () if "HOCKEYSTICK_WASM" in os.environ else ("-D", "with_explorer=0")
     folders = (ROOT / "docs" / "extensions", ROOT / "tests" / "reference")
-    command = [sys.executable, "-c", BUILD, *map(str, folders), *options, "docs", str(out)]
+    command = [sys.executable, "-c", BUILD, *map(str, folders), " ".join(EXECUTED), *options, "docs", str(out)]
     before = changed_files()
     processes.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": ""}, limit=1800)
     assert changed_files() == before, "the build of the documentation leaves files in the repository"
@@ -85,9 +103,10 @@ def changed_files() -> str:
 
 
 def test_it_builds_without_warnings(site: Path) -> None:
-    """Every guide is there, with what its blocks printed."""
-    for page in ("start", "researcher", "federated", "author", "questions", "numbers"):
-        assert 'class="output highlight-text' in (site / "guide" / f"{page}.html").read_text(encoding="utf-8")
+    """Every page is there, and has what its blocks printed."""
+    assert len(PRINTING) > 20
+    for page in EXECUTED:
+        assert 'class="output highlight-text' in (site / f"{page}.html").read_text(encoding="utf-8")
 
 
 def test_every_mechanism_is_in_the_support_table(site: Path) -> None:
@@ -169,7 +188,7 @@ def test_terms_of_newcomers_find_their_page(site: Path, chromium: Any) -> None:
 def test_pages_do_not_scroll_sideways(site: Path, chromium: Any) -> None:
     """From a phone to a wide screen no page is wider than the screen, and neither is its text."""
     page, wide = chromium.new_page(), []
-    widths = [320 + round(1600 * k / 19) for k in range(20)]
+    widths = [320 + round(1600 * k / 19) for k in range(0, 20, effort.at_night(1, by_day=9))]
     paths = [path for path in sorted(site.rglob("*.html")) if "_modules" not in path.parts]
     for path in paths:
         page.goto(path.as_uri())

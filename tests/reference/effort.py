@@ -1,6 +1,9 @@
 """How much of a law's cases a run of the tests asks: some in the first stage, more in the slow one, all at night."""
 
 import os
+import random
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
@@ -15,6 +18,13 @@ SEED = int(os.environ.get("HOCKEYSTICK_RANDOM", "1"))  # of storms; another one 
 def at_night(whole: int, *, by_day: int) -> int:
     """Return how many cases of a long loop to try: all of them in the nightly run, which sets HOCKEYSTICK_NIGHTLY."""
     return whole if NIGHT else by_day
+
+
+def dice_of_commit() -> random.Random:
+    """Return dice that fall alike for one commit and otherwise for the next, to try a few of many."""
+    git = shutil.which("git")
+    asked = [git or "git", "-C", os.path.dirname(__file__), "rev-parse", "HEAD"]  # noqa: PTH120
+    return random.Random(subprocess.run(asked, capture_output=True, text=True, check=False).stdout if git else "")
 
 
 def marks_of_a_share(item: pytest.Item, every: int, *, by_day: int = 1) -> list[Any]:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+import npm_package
 import processes
 
 ROOT = Path(__file__).parents[2]
@@ -34,11 +35,7 @@ def extension(name: str) -> Any:
 
 def write(folder: Path) -> Path:
     """Write full.html and small.html with their scripts into a folder; skip the test where em++ is absent."""
-    explorer = extension("explorer")
-    module = explorer.package()
-    if module is None:
-        pytest.skip("em++, CMake or pythran is not installed: apt-get install emscripten node-acorn")
-    explorer.write_scripts(ROOT / "docs" / "explorer", module, folder)
+    extension("explorer").write_scripts(ROOT / "docs" / "explorer", npm_package.package(), folder)
     for form in ("full", "small"):
         (folder / f"{form}.html").write_text(HTML.replace("FORM", form), encoding="utf-8")
     return folder

@@ -44,7 +44,7 @@ def check(call: str, reason: str, names: Mapping[str, object]) -> None:
 
 
 ANYTHING = {"client_ids", "stages", "value"}  # of lists and of what is printed
-FROM_ZERO = {"dropouts", "noise_bits", "seed"}
+FROM_ZERO = {"bits", "dropouts", "noise_bits", "seed"}
 SIGNED = {
     "best_utility", "covariance", "direction", "features", "gradients", "image_high", "image_low", "inverse", "losses",
     "mean", "means", "neighbour", "noise", "parameters", "point", "predictions", "record", "samples", "scores", "scores_in",

@@ -195,19 +195,6 @@ def test_shuffled_gaussian_messages():
     assert plain.guarantee(problem, rounds=5).epsilon(5, 1e-5) == alone.guarantee(problem, rounds=5).epsilon(5, 1e-5)
 
 
-def test_budget_stops_before_it_is_exceeded():
-    """The last round keeps the budget, one more would not; a budget that allows no round, or is spent, is refused."""
-    guarantee = SGD.guarantee(SILOS, rounds=50)
-    result = run(SGD, rounds=50, budget=(20.0, 1e-5))
-    assert result.stopped == "budget"
-    assert guarantee.epsilon(result.completed, 1e-5) <= 20.0 < guarantee.epsilon(result.completed + 1, 1e-5)
-    assert result.recorded[-1] == result.completed
-    assert run(SGD, budget=(1000.0, 1e-5)).stopped == "rounds"
-    for spent in (0.0, 0.1):
-        with pytest.raises(ValueError, match="budget must allow one round"):
-            run(SGD, budget=(spent, 1e-5))
-
-
 @pytest.mark.parametrize("size", [3, 4, 12, 300])
 def test_more_draws_than_records(size: int) -> None:
     """A mean of gradients -e_j has coordinates that sum to -1, however often a record is drawn."""

@@ -1,6 +1,5 @@
 """Losses that have a name: gradients and sums over batches, against textbooks, NumPy, differences and envelopes."""
 
-import dataclasses
 import math
 from itertools import pairwise
 from typing import Any
@@ -13,7 +12,7 @@ from small_runs import EVERYONE, core, gradient, run
 
 pytest.importorskip("numba")
 
-from hockeystick import isrl, simulate
+from hockeystick import simulate
 from hockeystick.simulate.kernels.core import words
 from hockeystick.simulate.problem.problem import row_norms
 
@@ -203,17 +202,3 @@ def test_constants_of_the_envelope(loss: str) -> None:
         change = np.linalg.norm(found[:, None] - found, axis=2)
         assert (change <= BETA * apart + 1e-9).all()
         assert (np.linalg.norm(found, axis=1) <= BOUND).all()
-
-
-def test_smoothed_training() -> None:
-    """Noisy SGD on a hinge loss with the smoothing of Theorem D.2 learns, and has the guarantee of any clipped loss."""
-    beta = isrl.smoothing_parameter(
-        lipschitz=1.0, diameter=10.0, silos_per_round=3, num_records=400, dimension=5, epsilon=20.0, delta=1e-5
-    )
-    problem = dataclasses.replace(simulate.synthetic("hinge", sizes=[400] * 3, num_features=5, seed=3), curvature=beta)
-    batches = {"records": simulate.FixedSize(40), "radius": 5.0}
-    algorithm = simulate.NoisyMinibatchSGD(learning_rate=1 / beta, clip_norm=1.0, noise_std=0.05, **batches)
-    result = run(algorithm, problem, rounds=60)
-    smooth = dataclasses.replace(problem, loss="logistic", feature_bound=None)
-    assert result.loss()[0, 0] < 0.8 < result.accuracy()[0, 0] + 0.15
-    assert result.epsilon(1e-5)[0] == algorithm.guarantee(smooth, rounds=60).epsilon(60, 1e-5)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import effort
 from participation import batch_law
 from small_runs import SAMPLERS, core
 
@@ -136,16 +137,17 @@ LAWS = {  # of the rounds, among the first so many, that members 0 and 5 are in
 def test_rounds_of_two_members_have_the_certified_law(sampler):
     """All rounds that two members are in together have the law for which `correlated_noise` certifies, by a chi-square test of every outcome."""
     rounds, (one, other) = LAWS[sampler]
+    runs = effort.at_night(8000, by_day=2000)
     law = {(a, b): p * q for (a, p), (b, q) in itertools.product(one.items(), other.items())}
     counts = dict.fromkeys(law, 0)
-    for run in range(8000):
+    for run in range(runs):
         batches = sampler.draw(6, rounds=rounds, seed=5, run=run)
         counts[tuple(tuple(t for t, batch in enumerate(batches) if i in batch) for i in (0, 5))] += 1
-    likely = {both: 8000 * p for both, p in law.items() if 8000 * p >= 5}
+    likely = {both: runs * p for both, p in law.items() if runs * p >= 5}
     found, expected = [*(counts[both] for both in likely)], [*likely.values()]
-    rest = 8000 - math.fsum(expected)
+    rest = runs - math.fsum(expected)
     if rest > 1e-6:
-        found, expected = [*found, 8000 - sum(found)], [*expected, rest]
+        found, expected = [*found, runs - sum(found)], [*expected, rest]
     assert stats.chisquare(found, expected).pvalue > 1e-3
 
 

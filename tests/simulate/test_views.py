@@ -85,6 +85,7 @@ def test_a_budget_is_that_of_what_is_released(view):
     assert result.guarantee().released == FEDAVG.guarantee(SILOS, rounds=200, released=view).released
     messages = max(t for t in range(1, 200) if hs.gdp_epsilon(SHIFT * math.sqrt(t), 1e-5) <= 9.0)
     assert result.completed == messages if view == "messages" else result.completed > messages
+    assert simulate.run(FEDAVG, SILOS, rounds=2, seed=1, budget=(900.0, 1e-5), released=view).stopped == "rounds"
 
 
 def test_the_view_of_a_run_is_that_of_its_questions():

@@ -14,9 +14,9 @@ ANSWERS = Path(__file__).with_name("answers.mjs")
 
 
 @pytest.fixture(scope="session")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package() -> Path:
     """Return the folder of the package."""
-    return npm_package.build(tmp_path_factory.mktemp("wasm"))
+    return npm_package.package()
 
 
 @pytest.fixture(scope="session")
