@@ -210,14 +210,8 @@ def _delta_of(function: Function) -> Function:
 
 
 DESCENT = {"learning_rate": 0.5, "lipschitz": 1.0, "smoothness": 0.5}
-AGGREGATOR = {
-    "num_users": 1000,
-    "batch_size": 10,
-    "learning_rate": 0.5,
-    "lipschitz": 1.0,
-    "radius": 0.1,
-    "loss": "convex",
-}
+AGGREGATOR = {"num_users": 1000, "batch_size": 10, "learning_rate": 0.5, "lipschitz": 1.0, "radius": 0.1}
+AGGREGATOR |= {"loss": "convex"}
 FEDERATION = {"num_clients": 50, "clip_norm": 1.0, "smoothness": 1.0, "learning_rate": 0.01}
 AXES = "rounds local_steps noise_std"
 
@@ -268,11 +262,6 @@ def _record_grid(name: str, arguments: Callable[[int], tuple[Any, ...]], names: 
     return _grid(name, arguments, ours, getattr(expressions, name))
 
 
-def _aggregator_grid(name: str) -> Case:
-    ours = _named(_last_axis_is_the_round(getattr(federated, name)), "epsilon noise_std", **AGGREGATOR)
-    return _grid(name, _profiles, ours, getattr(expressions, name))
-
-
 CLOSED_FORMS = (
     _grid("gdp_delta", _mu_and_eps, hs.gdp_delta, expressions.gdp_delta),
     _grid(
@@ -290,25 +279,15 @@ CLOSED_FORMS = (
         _named(federated.fedavg_delta, AXES, epsilon=1.0, **FEDERATION),
         expressions.fedavg_delta,
     ),
-    _grid(
-        "fedavg_epsilon",
-        _federation,
-        _named(federated.fedavg_epsilon, AXES, delta=1e-5, **FEDERATION),
-        _by_roots(expressions.fedavg_epsilon),
-        peer_size=10_000,
-    ),
     _record_grid("pnsgd_gaussian", _records, "epsilon index noise_std", diameter=1.0),
-    _record_grid("pnsgd_gaussian_random_stop", _profiles, "epsilon noise_std", diameter=1.0),
     _record_grid("pnsgd_laplace", _records, "epsilon index noise_scale", diameter=1.0),
     _record_grid("pnsgd_rdp", _records, "epsilon index noise_std"),
     _grid(
-        "fedprox_delta",
-        _federation,
-        _named(federated.fedprox_delta, AXES, epsilon=1.0, prox=2.0, **FEDERATION),
-        expressions.fedprox_delta,
+        "trusted_aggregator",
+        _profiles,
+        _named(_last_axis_is_the_round(federated.trusted_aggregator), "epsilon noise_std", **AGGREGATOR),
+        expressions.trusted_aggregator,
     ),
-    _aggregator_grid("trusted_aggregator"),
-    _aggregator_grid("trusted_aggregator_random_stop"),
 )
 
 

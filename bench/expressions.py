@@ -86,11 +86,6 @@ def trusted_aggregator(eps: Array, noise_std: Array) -> Array:
     return 0.01 * theta(eps, 2.0 / (np.sqrt(10.0) * noise_std)) * geometric
 
 
-def _fedavg_mu(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
-    """Return g sqrt(T), the certified Gaussian-DP parameter of constant step sizes, for the constants of cases.py."""
-    return 0.02 * local_steps * np.sqrt(rounds / 50.0) / noise_std
-
-
 def gdp_delta(mu: Array, eps: Array) -> Array:
     return theta(eps, mu)
 
@@ -107,12 +102,6 @@ def gdp_advantage(mu: Array) -> Array:
     return erf(mu / np.sqrt(8.0))
 
 
-def pnsgd_gaussian_random_stop(eps: Array, noise_std: Array) -> Array:
-    """Return the finite sum of Theorem 5 for the constants of cases.py."""
-    eta = theta(eps, 1.0 / (0.5 * noise_std))
-    return theta(eps, 2.0 / noise_std) / 100 * ((1.0 - eta**100) / (1.0 - eta))
-
-
 def pnsgd_laplace(eps: Array, index: Array, noise_scale: Array) -> Array:
     """Return Theorem 3 for the constants of cases.py; a factor is 0 from its own distance on."""
     first = np.maximum(0.0, -np.expm1(eps / 2 - 1.0 / noise_scale))
@@ -127,24 +116,6 @@ def pnsgd_rdp(eps: Array, index: Array, noise_std: Array) -> Array:
     return np.where(eps > kappa, np.exp(-((eps - kappa) ** 2) / (4 * kappa)), 1.0)
 
 
-def trusted_aggregator_random_stop(eps: Array, noise_std: Array) -> Array:
-    """Return Corollary 3 as its closed form, for the constants of cases.py."""
-    eta = theta(eps, 0.2 * np.sqrt(10.0) / (0.5 * noise_std))
-    rest = 1.0 - eta
-    mean = (1.0 - eta * (1.0 - eta**100) / (100 * rest)) / rest
-    return 0.01 * theta(eps, 2.0 / (np.sqrt(10.0) * noise_std)) * mean
-
-
-def fedprox_delta(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
-    """Return theta of g sqrt(T) for the constants of cases.py; the power has an axis of its own."""
-    rise = (1.0 - (1.0 - 0.01 * 2.0) ** local_steps) / 2.0
-    return theta(np.asarray(1.0), 2.0 * rise * np.sqrt(rounds / 50.0) / noise_std)
-
-
 def fedavg_delta(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
-    return theta(np.asarray(1.0), _fedavg_mu(rounds, local_steps, noise_std))
-
-
-def fedavg_epsilon(rounds: Array, local_steps: Array, noise_std: Array) -> Array:
-    mu = _fedavg_mu(rounds, local_steps, noise_std)
-    return gaussian_epsilon(mu, np.full_like(mu, 1e-5))
+    """Return theta of g sqrt(T), the certified Gaussian-DP parameter of constant steps, for the constants of cases.py."""
+    return theta(np.asarray(1.0), 0.02 * local_steps * np.sqrt(rounds / 50.0) / noise_std)

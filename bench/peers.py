@@ -37,7 +37,6 @@ import numpy as np
 import ratios
 import turns
 
-MEGABYTES = 100.0
 RATES = {"(steps, eps) → delta": 3e5, "(steps, delta) → eps": 5e4}  # least warm cells per second
 SETS = ("v4", "v3")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
@@ -227,31 +226,17 @@ def depths(peers: list[Any]) -> Iterator[Row]:
         yield {"eps": eps, "delta": float(exact), "errors": errors}
 
 
-def timed(call: Callable[[], Any]) -> float:
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
 def warm(rounds: int) -> Iterator[Row]:
     """Count warm cells per second of one mechanism at many steps: no cell has been asked before, but others near it."""
     first, *others = (accountants.warm_cells(seed) for seed in range(rounds + 1))
     for name, call in WARM.items():
         call(first)
-        times = [timed(partial(call, cells)) for cells in others]
+        times = []
+        for cells in others:
+            start = time.process_time()
+            call(cells)
+            times.append(time.process_time() - start)
         yield {"rate": name, "per_second": accountants.WARM_CELLS / statistics.median(times), "goal": RATES[name]}
-
-
-def megabytes() -> Row:
-    """Ask ours every question and return how far the memory of this process went up."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for case in accountants.CASES.values():
-        OURS.epsilon(case, 0.0)
-    OURS.grid(accountants.GRID, 0.0)
-    OURS.mixed(0.0)
-    OURS.noise(0.0)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"before": before / 1024, "peak": after / 1024, "goal": MEGABYTES}
 
 
 def measure(rounds: int, *, slow_peers: bool) -> Iterator[Row]:
@@ -326,12 +311,6 @@ def markdown(rows: list[Row]) -> str:
         for row in rows
         if "rate" in row
     ]
-    lines += [
-        f"\nPeak memory of a process that asked everything: {row['peak']:.0f} MB, of which {row['before']:.0f} MB after "
-        f"import; goal {row['goal']:g} MB."
-        for row in rows
-        if "peak" in row
-    ]
     return "\n".join(lines)
 
 
@@ -339,17 +318,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--json", type=Path, help="also write every number measured to this file")
     parser.add_argument("--rounds", type=int, default=7, help="turns that everybody gets (default: 7)")
-    parser.add_argument("--process", choices=("all", "ours", "memory"), help="measure in this process, print JSON")
+    parser.add_argument("--process", choices=("all", "ours"), help="measure in this process, print JSON")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # the peers'
     if arguments.process:
         os.environ |= ONE_THREAD
-        measured = (
-            [megabytes()]
-            if arguments.process == "memory"
-            else list(measure(arguments.rounds, slow_peers=arguments.process == "all"))
-        )
-        json.dump(measured, sys.stdout, default=float)
+        measured = measure(arguments.rounds, slow_peers=arguments.process == "all")
+        json.dump(list(measured), sys.stdout, default=float)
         return
     sets = ratios.instruction_sets(SETS)
     rounds = ("--rounds", str(arguments.rounds))
@@ -357,7 +332,6 @@ def main() -> None:
     for isa in sets[1:]:
         rows += in_new_process(isa, "--process", "ours", *rounds)
     rows = with_peers(rows)
-    rows += in_new_process(sets[0], "--process", "memory")
     sys.stdout.write(markdown(rows) + "\n")
     if arguments.json:
         arguments.json.write_text(json.dumps({"machine": ratios.machine(), "rows": rows}, indent=1) + "\n")

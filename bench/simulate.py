@@ -1,13 +1,12 @@
-"""Measure the simulator beside NumPy and torch, and print the ratios with the goals: python bench/simulate.py.
+"""Measure the simulator beside NumPy, and print the ratios with the goals: python bench/simulate.py.
 
 All take turns in one process, on one thread: set OPENBLAS_NUM_THREADS=1. Logistic regression with 50 features, 20 clients, batches of 32
 drawn without replacement, gradients clipped record by record, 10 local steps a round: seconds of a client's local step. Batched NumPy takes
 the products of all clients, and of all runs, at once, by matmul or by einsum, whichever is quicker. With full batches, clients have 20
-records each and there are 100, so that nothing is drawn. torch is left out if it is not installed. The share of the peak
+records each and there are 100, so that nothing is drawn. The share of the peak
 is that of two ports for products with sums, of four doubles each, as Zen 2 to 4 have them.
 """
 
-import importlib.util
 import os
 import resource
 import subprocess
@@ -23,7 +22,8 @@ import numpy as np
 from turns import take_turns
 
 from hockeystick import simulate
-from hockeystick.simulate.kernels.core import function, words
+from hockeystick.simulate.kernels.core import words
+from hockeystick.simulate.running.rule import function
 
 CLIENTS, SIZE, FEATURES, BATCH, LOCAL, RATE, NOISE = 20, 500, 50, 32, 10, 0.1, 0.1
 PROBLEM = simulate.synthetic("logistic", sizes=[SIZE] * CLIENTS, num_features=FEATURES, seed=1)
@@ -119,27 +119,6 @@ def numpy_full(rounds: int, runs: int, products: Any) -> None:
         w = np.mean(v + NOISE * rng.normal(size=v.shape), axis=0)
 
 
-def torch_loop(rounds: int) -> None:
-    """Run the same algorithm in torch on the CPU, with the gradients of all records of a batch at once."""
-    import torch  # noqa: PLC0415 - left out if it is not installed
-
-    torch.set_num_threads(1)
-    features, labels = torch.from_numpy(PROBLEM.data.features.copy()), torch.from_numpy(PROBLEM.data.labels.copy())
-    w = torch.zeros(FEATURES, dtype=torch.float64)
-    for _ in range(rounds):
-        models = []
-        for client in range(CLIENTS):
-            v = w.clone()
-            for _ in range(LOCAL):
-                batch = client * SIZE + torch.randperm(SIZE)[:BATCH]
-                x = features[batch]
-                gradients = (torch.sigmoid(x @ v) - labels[batch])[:, None] * x
-                factors = torch.clamp(1.0 / gradients.norm(dim=1), max=1.0)
-                v -= RATE * (gradients * factors[:, None]).mean(dim=0)
-            models.append(v + NOISE * torch.randn(FEATURES, dtype=torch.float64))
-        w = torch.stack(models).mean(dim=0)
-
-
 def best(calls: dict[str, tuple[Callable[[int], Any], int, int]], repeats: int) -> dict[str, float]:
     """Return the least seconds of processor time per local step of each: all run on one thread; the machine may be shared."""
     times = take_turns({name: partial(call, rounds) for name, (call, rounds, _) in calls.items()}, repeats)
@@ -159,8 +138,6 @@ def contenders() -> dict[str, tuple[Callable[[int], Any], int, int]]:
         calls[f"{name}"] = (partial(numpy_batched, products=products), 5, drawn)
         calls[f"{name}, full"] = (partial(numpy_full, runs=1, products=products), 5, whole)
         calls[f"{name}, full, runs"] = (partial(numpy_full, runs=RUNS, products=products), 1, whole * RUNS)
-    if importlib.util.find_spec("torch"):
-        calls["torch"] = (torch_loop, 5, drawn)
     return calls
 
 
@@ -203,11 +180,6 @@ def share_of_peak(records: int, features: int) -> float:
     times = max(1, 4 * 10**7 // (records * features))
     seconds = best({"": (lambda _: gradients(times), 1, 1)}, 9)[""]
     return 4 * records * features * times / seconds / peak()
-
-
-def needed_share(step: float) -> float:
-    """Return the share of the peak that a local step needs that is three times as fast as this one, if it does nothing but its products."""
-    return 3 * 4 * FULL_SIZE * FEATURES / step / peak()
 
 
 def chains() -> float:
@@ -284,8 +256,6 @@ def main() -> None:
         ("batched NumPy / ours", batched / steps["ours"], 3),
         ("batched NumPy / ours, full batches of 20", full_batched / steps["full"], 3),
         ("batched NumPy / ours, full batches, 20 runs", runs_batched / steps["full, runs"], 3),
-        ("share of the peak that 3 would need here, at least", needed_share(runs_batched), None),
-        ("torch / ours", steps["torch"] / steps["ours"] if "torch" in steps else None, 10),
         ("speed-up of two threads, 2000 runs", runs_in_parallel(5), 1.8),
         ("share of the peak, 256 records of 500 features", share_of_peak(256, 500), 0.25),
         ("seconds for 10^5 scalar chains of 1000 rounds (at most)", chains(), 10),
@@ -298,8 +268,7 @@ def main() -> None:
     ]
     sys.stdout.write(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     for name, value, goal in rows:
-        shown = "not measured" if value is None else f"{value:.3g}"
-        sys.stdout.write(f"{name:60} {shown:>14}  goal {goal or '-'}\n")
+        sys.stdout.write(f"{name:60} {value:14.3g}  goal {goal or '-'}\n")
 
 
 if __name__ == "__main__":

@@ -126,15 +126,6 @@ def test_accountant(library, adjacency, steps):
         assert handle.ask(kind, *values) == [bracket_of(value)[:2] for value in values]
 
 
-def test_bounds_without_composing(library):
-    """Where no engine is narrow: both atoms of two Laplace steps just below their largest loss, and Gaussians as if unsampled."""
-    (_, upper), (_, nearer) = Accountant(library).compose("laplace", 1.0, 2).ask("delta", 2 - 1e-6, 2 - 1e-9)
-    assert 0.25e-6 * (1 - 1e-5) <= upper <= 0.25e-6 * (1 + 1e-5)
-    assert 0.25e-9 * (1 - 1e-5) <= nearer <= 0.25e-9 * (1 + 1e-3)
-    (_, rare), *_ = Accountant(library).compose("poisson_gaussian", 8.0, 0.002, 3).ask("delta", 8.0)
-    assert rare <= float(hs.theta(8.0, 3**0.5 / 8.0)) * (1 + 1e-9)
-
-
 def test_dpsgd(library):
     """DP-SGD's ends and noise are those of the grids; a training of no step leaks nothing, and needs no noise."""
     assert bracket(library, "dpsgd_epsilon", 1.0, 0.1, 0.0, 0.0) == (0.0, 0.0)

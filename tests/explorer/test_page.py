@@ -40,7 +40,7 @@ def between(rng: random.Random, low: float, high: float) -> float:
 
 def settings(kind: str, rng: random.Random) -> dict[str, Any]:
     """Return settings of a mechanism at random, in reach of the sliders and where every part of the page has an answer."""
-    chosen: dict[str, Any] = {"mechanism": kind, "delta": between(rng, 1e-9, 1e-3)}
+    chosen: dict[str, Any] = {"mechanism": kind, "delta": between(rng, 1e-12, 1e-3)}
     if kind == "fedavg":
         counts = {"rounds": rng.randint(1, 300), "local_steps": rng.randint(1, 20), "num_clients": rng.randint(2, 100)}
         noise = {"noise_std": between(rng, 0.05, 5), "clip_norm": between(rng, 0.3, 3)}
@@ -52,7 +52,7 @@ def settings(kind: str, rng: random.Random) -> dict[str, Any]:
         records = rng.randint(2, 60)
         steps = {"num_records": records, "index": rng.randint(1, records), "learning_rate": between(rng, 0.05, 0.9)}
         loss = {"lipschitz": between(rng, 0.3, 2), "smoothness": between(rng, 0.2, 1), "strong_convexity": 0.1}
-        return chosen | steps | loss | {"noise_std": between(rng, 0.5, 10), "diameter": between(rng, 0.5, 5)}
+        return chosen | steps | loss | {"noise_std": between(rng, 1e-4, 10), "diameter": between(rng, 0.5, 5)}
     chosen |= {"noise_multiplier": between(rng, 0.5, 6), "adjacency": rng.choice(("add_or_remove", "replace"))}
     chosen["steps"] = round(between(rng, 1, 3000))
     if kind in ("fixed", "shuffled"):

@@ -70,7 +70,8 @@ def takes_any(call):
 
 
 # docs/project/stability.md has the words that took their places.
-GONE = {*"eps dataset_size sigma parameter noise_parameter threshold_noise query_noise num_steps num_rounds".split()}
+GONE = {"eps", "dataset_size", "sigma", "num_steps", "num_rounds"}
+GONE |= {"parameter", "noise_parameter", "threshold_noise", "query_noise"}
 WHO = {"clients", "records", "silos", "users"}  # which ones, never how many
 
 

@@ -101,7 +101,13 @@ def test_worker_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_logspace_is_that_of_the_c_library() -> None:
     """The values of a logspace are within a few units in the last place of the powers, whatever NumPy's own loops give."""
     mpmath = pytest.importorskip("mpmath")
-    for first, last, num in ((1e-3, 1.0, 4), (0.7, 5.0, 40), (1e-300, 1e300, 7), (3.0, 2.0, 5)):
+    for first, last, num in (
+        (1e-3, 1.0, 4),
+        (0.7, 5.0, 40),
+        (1e-300, 1e300, 7),
+        (3.0, 2.0, 5),
+        (1.0, sys.float_info.max, 7),
+    ):
         axes = {"epsilon": {"logspace": [first, last], "num": num}, "r": [1.0]}
         values = parse({"outputs": {"delta": "theta"}, "axes": axes}).columns["epsilon"]
         assert (values[0], values[-1]) == (first, last)

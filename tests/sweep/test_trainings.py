@@ -32,6 +32,7 @@ PLAN: dict[str, Any] = {
         "epsilon": {"function": "training.epsilon", "arguments": {"delta": 1e-5}},
         "moved": "training.data_sensitivity",
         "kept": "training.model_sensitivity",
+        "gap": "training.sensitivity",
     },
     "fixed": TRAINING["fixed"],
     "axes": {"noise_std": [0.1, 0.5], "rounds": [3, 5], "clients_per_round": [2, 6]},
@@ -80,7 +81,7 @@ def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
         gap = simulate.sensitivity(algorithm, problem, other, **how)
         assert row["moved"] == gap.data[-1].mean()
         assert row["moved"] > 0 or row["clients_per_round"] < 6  # else its client takes part in the last round
-        assert row["kept"] == gap.model[-1].mean()
+        assert (row["kept"], row["gap"]) == (gap.model[-1].mean(), gap.total[-1].mean())
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -90,37 +91,6 @@ def test_a_record_that_is_turned_around_moves_the_model(loss: str) -> None:
     settings |= {"hidden": 3} if loss == "network" else {}
     assert trainings.sensitivity(**settings) > 0
     assert trainings.data_sensitivity(**settings) > 0
-
-
-def test_sensitivity_of_logistic_regression_by_numpy() -> None:
-    """Without noise both trainings are those of a loop in NumPy, of clients with full batches and clipped means."""
-    problem = simulate.synthetic("logistic", sizes=[20] * 4, num_features=5, seed=1)
-
-    def trained(features: Any) -> Any:
-        model = np.zeros(5)
-        for _ in range(5):
-            ends = []
-            for rows in np.split(np.arange(80), 4):
-                end = model
-                for _ in range(2):
-                    errors = 1 / (1 + np.exp(-features[rows] @ end)) - problem.data.labels[rows]
-                    gradient = errors @ features[rows] / 20
-                    end = end - 0.5 * gradient * min(1.0, 1.0 / float(np.linalg.norm(gradient)))
-                ends.append(end)
-            model = np.mean(ends, axis=0)
-        return model
-
-    other = problem.data.features.copy()
-    other[0] *= -1
-    gap = float(np.linalg.norm(trained(problem.data.features) - trained(other)))
-    settings: dict[str, Any] = TRAINING["fixed"] | {
-        "num_silos": 4,
-        "records_per_silo": 20,
-        "num_features": 5,
-        "rounds": 5,
-    }
-    assert trainings.sensitivity(**settings, noise_std=0.0) == pytest.approx(gap, rel=1e-9)
-    assert gap == pytest.approx(0.0273, rel=5e-3)
 
 
 @pytest.mark.parametrize(
