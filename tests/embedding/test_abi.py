@@ -32,7 +32,9 @@ def code() -> str:
 def functions() -> list[str]:
     """Return the prototypes, without the names of their arguments, which no binary has."""
     found = compiled.prototypes(HEADER)
-    return sorted(f"{result} {name}({', '.join(types)})" for name, (result, types) in found.items())
+    return sorted(
+        f"{result} {name}({', '.join(map(compiled.type_of, arguments))})" for name, (result, arguments) in found.items()
+    )
 
 
 def constants() -> list[str]:

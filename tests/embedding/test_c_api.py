@@ -18,8 +18,10 @@ import effort
 import hockeystick as hs
 import processes
 import refused_calls
+import sweep_plans
 from compiled import Accountant, Bracket
 from hockeystick import federated, last_iterate
+from hockeystick._checks.arguments import table
 
 ROOT = Path(__file__).parents[2]
 ONE, TWO = ("q", "log_q", "q_inv"), ("theta", "log_theta", "laplace_theta", "theta_inverse", "gaussian_epsilon")
@@ -194,35 +196,50 @@ def test_last_iterate(library):
         )
 
 
+# A value of every argument of the header that Python's functions do not have by this name, handles and places apart.
+GOOD = sweep_plans.GOOD | {each: [0.5, 0.5] for each in ("p", "q", "added_p", "added_q", "probabilities")}
+GOOD |= dict.fromkeys(("count", "sensitivity", "query_sensitivity", "epsilon0", "epochs", "num_selected"), 1)
+GOOD |= dict.fromkeys(("inverse_scale", "noise_probability"), 0.5) | dict.fromkeys(("n", "added_n"), 2)
+GOOD |= dict.fromkeys(("schedule", "randomizer", "replacement"), 0) | {"sensitivities": [0.0, 1.0]}
+GOOD |= {"noise_variance": 9, "num_buckets": 3, "num_batches": 7, "num_users": 1000, "max_batch_size": 3}
+OUTSIDE = {"positive": [0.0], "count": [1.5], "probability": [1.5]}  # by the domain that the argument has in Python
+CAN_FAIL = {name: arguments for name, (result, arguments) in compiled.prototypes().items() if result == "hs_status"}
+NUMBERS = [
+    (name, argument.removeprefix("double "))
+    for name, arguments in CAN_FAIL.items()
+    for argument in arguments
+    if re.match(r"double \w", argument)
+]
+
+
+@pytest.mark.parametrize(("name", "argument"), NUMBERS)
+def test_every_number_is_checked(library, name, argument):
+    """Of every function that can fail: NaN, -1 and what is outside of Python's domain are refused by the argument's name."""
+    accountant, mechanism, out = Accountant(library), ctypes.c_void_p(), (ctypes.c_double * 2)(7.0, 7.0)
+    compiled.call(library, "mechanism_gaussian", 2.0, ctypes.byref(mechanism))
+    known = GOOD | {"accountant": accountant.pointer, "mechanism": mechanism}
+    *names, last = (one.split()[-1] for one in CAN_FAIL[name])
+    given = {one: known[one] for one in names} | {last: known[last] if last == "count" else ctypes.byref(out)}
+    domain = table()[argument].domain if argument in table() else ""
+    for wrong in (math.nan, -1.0, *OUTSIDE.get(domain, ())):
+        with pytest.raises(ValueError, match=rf"^{argument.removeprefix('query_')} must .*, not {wrong:g}"):
+            compiled.call(library, name.removeprefix("hs_"), *(given | {argument: wrong}).values())
+        assert list(out) == [7.0, 7.0]
+    assert accountant.ask("epsilon", 1e-5) == [(0.0, 0.0)]
+    library.hs_mechanism_free(mechanism)
+
+
 FEDERATION = [0, 100, 5, 50, 1.0, 0.1, 1.0, 0.01, math.inf]
 DESCENT = [1.0, 20, 40, 0.5, 2.0, 1.0, 0.5, 0.0, 1.0]
 REFUSED = r"""
-bracket("shuffled_batches_delta", 0.0, 2, 1, 1.0) -> ^noise_multiplier must be positive and finite, not 0$
-bracket("shuffled_batches_delta", 1.0, 2.5, 1, 1.0) -> ^num_batches must be an integer in \[1, 1000000\], not 2\.5$
 bracket("shuffled_batches_epsilon", 1.0, 2, 0, 0.1) -> ^epochs must be an integer in \[1, 2\^53\], not 0$
-bracket("shuffled_batches_delta", 1.0, 2, 1, -1.0) -> ^epsilon must be non-negative, not -1$
 bracket("shuffled_batches_epsilon", 1.0, 2, 1, 1.0) -> ^delta must lie in \[0, 1\), not 1$
-bracket("dpsgd_epsilon", 0.0, 0.1, 1, 1e-5) -> ^noise_multiplier must be positive and finite, not 0$
-bracket("dpsgd_epsilon", 1.0, 1.5, 1, 1e-5) -> ^sampling_rate must lie in \[0, 1\], not 1\.5$
-bracket("dpsgd_epsilon", 1.0, 0.1, 1.5, 1e-5) -> ^steps must be an integer in \[0, 2\^53\], not 1\.5$
 bracket("dpsgd_epsilon", 1.0, 0.1, 1, 1.0) -> ^delta must lie in \[0, 1\), not 1$
-bracket("dpsgd_delta", 1.0, 0.1, 1, -1.0) -> ^epsilon must be non-negative, not -1$
 federation(0, 4) -> schedule must be HS_CONSTANT_STEPS, HS_CYCLIC_STEPS
-federation(1, 0.5) -> rounds must be an integer in \[1, 2\^53\], not 0.5
 federation(2, 0.0) -> local_steps must be an integer in \[1, 2\^53\], not 0
-federation(3, nan) -> num_clients must be an integer in \[1, 2\^53\], not nan
-federation(4, 0.0) -> clip_norm must be positive and finite, not 0
 federation(5, inf) -> noise_std must be positive and finite, not inf
-federation(6, -1.0) -> smoothness must be non-negative and finite, not -1
-federation(7, 0.0) -> learning_rate must be positive and finite, not 0
-federation(8, nan) -> diameter must be positive, not nan
-descent(0, -1.0) -> epsilon must be non-negative, not -1
-descent(1, 0.0) -> index must be an integer in \[1, 2\^53\], not 0
 descent(1, 41.0) -> index must lie in \[1, num_records\], not 41
-descent(2, 1.5) -> num_records must be an integer in \[1, 2\^53\], not 1.5
 descent(3, 5.0) -> learning_rate must be at most 2/\(smoothness \+ strong_convexity\), not 5
-descent(4, 0.0) -> noise_std must be positive and finite, not 0
-descent(5, nan) -> lipschitz must be positive and finite, not nan
 descent(6, inf) -> smoothness must be non-negative and finite, not inf
 descent(7, 0.7) -> strong_convexity must lie in \[0, smoothness\], not 0.7
 descent(8, inf) -> diameter must be positive and finite, not inf
@@ -245,7 +262,6 @@ def test_refused(library, call, reason):
     ("adjacency", "kind", "arguments", "message"),
     [
         (0, "randomized_response", (0.5, 3.0, 1.0), "a response is replaced, not added or removed; use HS_REPLACE"),
-        (0, "gaussian", (1.0, 0.5), "count must be an integer"),
         (0, "discrete", ([0.5, 0.6], [0.5, 0.5], 2, 1), "p must sum to 1"),
         (0, "discrete", ([0.5, 0.5], [0.5, 0.5], 0, 1), "p must sum to 1"),  # no outcomes
     ],

@@ -6,6 +6,7 @@ import math
 import pytest
 
 import compiled
+import effort
 import hockeystick as hs
 import refused_calls
 from compositions import composed
@@ -219,10 +220,10 @@ def test_same_bits(library, mechanism, adjacency):
 @pytest.mark.filterwarnings("ignore:delta is at least")
 def test_ledger_of_many(library):
     """All mechanisms of an adjacency in one ledger give the same bits; what they reveal together leaves a finite epsilon to a huge delta only."""
-    for adjacency in ADJACENCIES:
+    for adjacency in ADJACENCIES[: effort.at_night(2, by_day=1)]:
         steps = [(mechanism, k + 1) for k, mechanism in enumerate(EXAMPLES) if composable(mechanism, adjacency)]
         assert len(steps) > 10
-        for delta in (1e-4, 1 - 1e-10):
+        for delta in (1e-4, 1 - 1e-10)[effort.at_night(0, by_day=1) :]:
             found = library.brackets(steps, adjacency, 50.0, delta)
             assert found == by_python(steps, adjacency, 50.0, delta)
         assert 0.0 < found[1][1] < math.inf
@@ -230,22 +231,14 @@ def test_ledger_of_many(library):
 
 NAMES = {"hs": hs, "math": math, "ctypes": ctypes, "GAUSSIAN": GAUSSIAN}
 REFUSED = r"""
-make("gaussian", 0.0) -> noise_multiplier must be positive and finite, not 0
 make("gaussian", 5e-309) -> noise_multiplier must be above 2\^-1024
-make("laplace", math.nan) -> noise_multiplier must be positive and finite, not nan
 make("discrete_gaussian", 1e6, 1.0) -> noise_std must lie in \[0\.001, 100000\], not 1e\+06
 make("discrete_gaussian", 1.0, 0.5) -> sensitivity must be an integer in \[1, 1000000000\], not 0\.5
 make("discrete_laplace", 1.0, 1e5) -> sensitivity must be an integer in \[1, 10000\], not 1e\+05
 make("discrete_laplace", 100.25, 4.0) -> inverse_scale times sensitivity must be at most 300, not 401
-make("discrete_gaussian_vector", 1e6, 1.0, math.inf) -> noise_std must lie in \[0\.001, 100000\], not 1e\+06
 make("discrete_gaussian_vector", 1.0, 0.5, 2.0) -> sensitivity must lie in \[1, 1000000000\], not 0\.5
-make("discrete_gaussian_vector", 1.0, 1.0, 1.5) -> dimension must be infinite or an integer in \[1, 2\^53\], not 1\.5
-make("distributed_discrete_gaussian", 1.0, 0.0, 1.0, 2.0) -> num_clients must be an integer in \[1, 2\^53\], not 0
 make("skellam", 0.0, 1.0, 1.0) -> noise_variance must lie in \[1e-6, 1e12\], not 0
 make("randomized_response", 0.5, 1.0) -> num_buckets must be an integer of at least 2, not 1
-make("exponential", 0.0) -> epsilon must lie in \(0, 600\], not 0
-make("permute_and_flip", 601.0) -> epsilon must lie in \(0, 600\], not 601
-make("approximate_dp", -1.0, 0.0) -> epsilon must lie in \[0, 600\], not -1
 make("discrete", [0.5, 0.6], [0.5, 0.5], 2) -> p must sum to 1 within 1e-12, not 1\.1
 make("discrete", [0.5, 0.5], [math.nan, 0.5], 2) -> q must hold probabilities, not nan
 make("privacy_profile", [0.1, 0.2], [0.3, 0.2], None, 2) -> epsilons must increase from 0 to at most 600, not 0\.1
@@ -261,10 +254,7 @@ make("random_allocation", 0.1, 10.0, 1.0) -> noise_multiplier of a random alloca
 make("random_allocation", 1.0, 10.0, 11.0) -> num_selected must be an integer in \[1, steps\], not 11
 make("shuffled", 21.0, 10.0, 0) -> epsilon0 must lie in \(0, 20\], not 21
 make("shuffled", 1.0, 10.0, 2) -> randomizer must be HS_ANY_RANDOMIZER or HS_RANDOMIZED_RESPONSE
-make("truncated_poisson", 1.0, 10.0, 1.5, 2.0) -> sampling_rate must lie in \[0, 1\], not 1\.5
-make("truncated_poisson", 1.0, 10.0, 0.5, 0.0) -> max_batch_size must be an integer in \[1, 2\^53\], not 0
 make("composed", [GAUSSIAN], [0.5], 1) -> counts must be an integer in \[0, 2\^53\], not 0\.5
-make("poisson_sampled", GAUSSIAN, -0.1) -> sampling_rate must lie in \[0, 1\], not -0\.1
 make("poisson_sampled", hs.FixedSizeSampled(GAUSSIAN, 10, 2, replacement=False), 0.1) -> mechanism must not need a fixed number of records
 make("fixed_size_sampled", GAUSSIAN, 10.0, 11.0, 0) -> batch_size must be at most num_records
 make("fixed_size_sampled", GAUSSIAN, 10.0, 2.0, 2) -> replacement must be 0 or 1, not 2

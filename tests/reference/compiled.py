@@ -61,14 +61,16 @@ TYPES = {
 
 
 def prototypes(header=HEADER):
-    """Return the type of what each function of the C header returns, and those of its arguments."""
+    """Return what each function of the C header returns, and its arguments, as they are written there."""
     text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
     found = re.findall(r"^HS_API ([^;]+?) ?\b(hs_\w+)\(([^;]*)\);", text, re.MULTILINE)
     assert len(found) == len(re.findall(r"^HS_API\b", text, re.MULTILINE)) > 0
-    return {
-        name: (result, [re.sub(r"(?<=[ *])\w+$", "", each.strip()).strip() for each in arguments.split(",")])
-        for result, name, arguments in found
-    }
+    return {name: (result, [" ".join(each.split()) for each in given.split(",")]) for result, name, given in found}
+
+
+def type_of(argument):
+    """Return the type of an argument of a prototype, without its name."""
+    return re.sub(r"(?<=[ *])\w+$", "", argument).strip()
 
 
 def library():
@@ -79,8 +81,8 @@ def library():
     for name, (result, arguments) in prototypes().items():
         function = getattr(loaded, name)
         function.restype = TYPES[result]
-        pointers = {each: ctypes.c_void_p for each in arguments if each.endswith("*")}
-        function.argtypes = [(pointers | TYPES)[each] for each in arguments if each != "void"]
+        types = [type_of(each) for each in arguments if each != "void"]
+        function.argtypes = [TYPES.get(each, ctypes.c_void_p if each.endswith("*") else None) for each in types]
     return loaded
 
 
