@@ -80,6 +80,10 @@ def test_guarantees_are_exact_at_their_edges():
         (("DiscreteGaussianDpEvent", 2.5, 2.0, 2), hs.DiscreteGaussianVector(2.5, 2.0, 2)),
         (("DiscreteGaussianDpEvent", 1.0, 1.5, None), hs.DiscreteGaussianVector(1.0, 1.5)),
         (("RandomAllocationDpEvent", NOISE, 3, 10), hs.RandomAllocation(hs.Gaussian(2.0), 10, 3)),
+        (
+            ("SampledWithoutReplacementDpEvent", 1000, 20, NOISE),
+            hs.FixedSizeSampled(hs.Gaussian(2.0), 1000, 20, replacement=False),
+        ),
     ],
     ids=repr,
 )
@@ -88,6 +92,7 @@ def test_mechanisms(parts, mechanism):
     relations = {
         "PermuteAndFlipDpEvent": ["add_or_remove", "replace_special"],
         "RandomizedResponseDpEvent": ["replace"],
+        "SampledWithoutReplacementDpEvent": ["replace"],
         "RandomAllocationDpEvent": ["add_or_remove", "replace_special"],
     }
     for relation in relations.get(parts[0], ["add_or_remove", "replace", "replace_special"]):

@@ -77,32 +77,28 @@ def test_bar_on_a_terminal(run, monkeypatch):
     assert "cells (" not in err
 
 
-@pytest.mark.parametrize(
-    ("text", "out", "message"),
-    [
-        ('[outputs]\ny = "os.system"\n[axes]\ncommand = ["id"]\n', "out", "outputs.y must name a registered function"),
-        (PLAN, "plan.toml", "--out: must be a writable directory, not "),  # a file
-        (PLAN, "plan.toml/out", "Not a directory"),
-        ("[axes", "out", "plan must be a TOML file"),
-        (
-            PLAN,
-            "out --workers 1 --tls-cert plan.toml",
-            "--tls-ca-file, --tls-cert and --tls-key must be given together",
-        ),
-        (
-            PLAN,
-            "out --tls-ca-file plan.toml --tls-cert plan.toml --tls-key plan.toml",
-            "must go with --scheduler or --workers",
-        ),
-        (PLAN, "out --dashboard 8787", "--dashboard: must go with --workers"),
-        (PLAN, "out --tls-key absent.pem", "--tls-key: must be a file, not absent.pem"),
-        (PLAN, "out --dashboard 99999", "--dashboard: must be an integer in [1, 65535], not 99999"),
-    ],
-)
-def test_wrong_plan_or_place(refused, folder, text, out, message):
-    """A wrong plan, directory or option ends with exit code 2 and one line, and nothing is written."""
-    Path("plan.toml").write_text(text)
+WRONG = """
+out --workers 1 --tls-cert plan.toml -> --tls-ca-file, --tls-cert and --tls-key must be given together
+out --tls-ca-file plan.toml --tls-cert plan.toml --tls-key plan.toml -> must go with --scheduler or --workers
+out --dashboard 8787 -> --dashboard: must go with --workers
+out --tls-key absent.pem -> --tls-key: must be a file, not absent.pem
+out --dashboard 99999 -> --dashboard: must be an integer in [1, 65535], not 99999
+plan.toml -> --out: must be a writable directory, not
+plan.toml/out -> Not a directory
+"""
+NO_PLANS = {
+    '[outputs]\ny = "os.system"\n[axes]\ncommand = ["id"]\n': "outputs.y must name",
+    "[axes": "plan must be a TOML file",
+}
+
+
+@pytest.mark.parametrize(("out", "message"), refused_calls.rows(WRONG))
+def test_wrong_place(refused, folder, out, message):
+    """A wrong directory or option ends with exit code 2 and one line, and nothing is written; so does a wrong plan."""
     refused(f"sweep run plan.toml -o {out}", message)
+    for text, wrong in NO_PLANS.items():
+        Path("plan.toml").write_text(text)
+        refused("sweep run plan.toml -o out", wrong)
     assert [path.name for path in folder.iterdir()] == ["plan.toml"]
 
 
