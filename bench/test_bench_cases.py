@@ -1,5 +1,8 @@
 """The cases of cases.py beside SciPy's expressions: kernels, grids of closed forms, hidden states, contractions, shifted interpolation."""
 
+import math
+
+import brackets
 import cases
 import numpy as np
 import pytest
@@ -24,3 +27,15 @@ def test_shifted_interpolation(case: cases.Case) -> None:
     assert np.isclose(np.sum(optimum.shifts**2), optimum.value, rtol=1e-9)
     assert np.all((optimum.weights >= 0) & (optimum.weights <= 1))
     assert optimum.weights[-1] == 1
+
+
+# The rows of brackets.py answer, and its widths are numbers.
+
+
+@pytest.mark.parametrize("name", brackets.ROWS)
+def test_a_row_answers(name):
+    """One cell of each row has a bracket, a width and a share of pairs between 0 and 1."""
+    found = brackets.measure(name, next(brackets.cells(1, seed=0)))
+    assert 0.0 <= found.pairs <= 1.0
+    assert not math.isnan(found.width)
+    assert found.upper > 0.0

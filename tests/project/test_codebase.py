@@ -5,14 +5,18 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
+import mpmath as mp
 import pytest
 
+import effort
 import hockeystick as hs
 import processes
+import slow_values
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "cpp" / "include" / "hockeystick"
@@ -251,3 +255,85 @@ def test_the_conda_recipe_asks_for_the_same() -> None:
     assert built_with
     words = {word.replace(" ", "") for word in [*recipe["requirements"]["run"], *recipe["requirements"]["host"]]}
     assert set(re.findall(r'"([^"]+)"', f"{needed[1]},{built_with[1]}")) <= words
+
+
+# Types: the package passes mypy's strict mode; its users' numbers give a float, arrays give an array, and a float is no text.
+
+
+SAMPLE = """
+import numpy as np
+import hockeystick as hs
+
+acc = hs.Accountant().compose(hs.Gaussian(2.0), 4)
+grid = np.array([1e-6, 1e-5])
+reveal_type(acc.epsilon(1e-5))
+reveal_type(acc.delta(1))
+reveal_type(acc.log_delta(1.0))
+reveal_type(acc.rdp(2.0))
+reveal_type(acc.trade_off(0.1))
+reveal_type(hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5))
+reveal_type(hs.dpsgd_steps(1.0, 0.01, epsilon=2.0, delta=1e-5))
+reveal_type(hs.theta(1.0, 0.5))
+reveal_type(hs.q(1.0))
+reveal_type(acc.epsilon(grid))
+reveal_type(acc.delta([1.0, 2.0]))
+reveal_type(hs.dpsgd_epsilon(1.0, 0.01, [1, 10], 1e-5))
+reveal_type(hs.dpsgd_delta(1.0, grid, 10, 1.0))
+reveal_type(hs.theta(grid, 0.5))
+reveal_type(hs.q(grid))
+"""
+WRONG = """
+import hockeystick as hs
+
+eps: str = hs.Accountant().compose(hs.Gaussian(2.0)).epsilon(1e-5)
+steps: str = hs.dpsgd_steps(1.0, 0.01, 2.0, 1e-5)
+delta: str = hs.theta(1.0, 0.5)
+"""
+
+
+MISSPELT = """
+import hockeystick as hs
+
+hs.nope
+hs.simulate.nope
+hs.federated.nope
+(hs.simulate.run, hs.sweep.run, hs.plot.training, hs.audit, hs.utility.plan, hs.federated.best)
+"""
+
+
+@pytest.mark.slow
+def test_what_type_checkers_see(tmp_path):
+    """Nothing in the package; of users' calls eight floats and an int, six arrays, three numbers that are no text, and names that are misspelt."""
+    pytest.importorskip("mypy")
+    assert {"py.typed", "_core.pyi"} <= {path.name for path in Path(hs.__file__).parent.iterdir()}
+    for name, text in (("sample", SAMPLE), ("wrong", WRONG), ("misspelt", MISSPELT)):
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "python/hockeystick", *map(str, tmp_path.iterdir())]  # once: it takes long
+    told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT).stdout
+    seen = re.findall(r'sample.py.* Revealed type is "(.*)"', told)
+    numbers = [re.findall(r"int|float", text) for text in seen[:9]]
+    assert numbers.pop(6) == ["int", "float"]  # of `dpsgd_steps`, which may have no limit
+    assert numbers == [["float"]] * 8
+    assert len(seen) == 15
+    assert all("ndarray" in text and "float64" in text for text in seen[9:])
+    assert len(re.findall(r"wrong.py.* Incompatible types in assignment", told)) == 3
+    assert len(re.findall(r'misspelt.py.* has no attribute "nope"', told)) == 3
+    assert "Found 6 errors" in told, told
+
+
+# The committed values that tests use in place of long computations are what those computations give.
+
+
+def test_nothing_is_missing() -> None:
+    """The file has every value that is asked for, and no other."""
+    assert set(slow_values.read()) == {(name, repr(arguments)) for name, arguments in slow_values.rows()}
+
+
+@pytest.mark.slow
+def test_values_are_computed_again() -> None:
+    """One value in a hundred, computed anew, agrees to 25 digits, which is more than any test needs."""
+    known = list(slow_values.rows())
+    with mp.workdps(slow_values.DIGITS):
+        for name, arguments in effort.dice_of_commit().sample(known, len(known) // 100):
+            again, known = mp.mpf(slow_values.computed(name, arguments)), slow_values.committed(name, *arguments)
+            assert mp.almosteq(again, known, rel_eps=mp.mpf("1e-25")), (name, arguments)

@@ -12,7 +12,7 @@ import processes
 import refused_calls
 from hockeystick.cli import main
 from hockeystick.sweep.functions import REGISTERED, TRAININGS, registered
-from written_files import content
+from sweep_plans import content
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("folder")

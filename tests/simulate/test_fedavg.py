@@ -6,16 +6,17 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import optimize, stats
 from scipy.special import ndtr
 
-from plain_fedavg import least_p_value, trained
+from hockeystick import simulate
 from small_runs import SILOS, step_divisors
 
 pytest.importorskip("numba")
 
 import hockeystick as hs
-from hockeystick import audit, federated, simulate
+from hockeystick import audit, federated
 from hockeystick.federated.released_models import AlikeRounds, FixedMean, PoissonMean, RemainingMean
 from hockeystick.simulate import Cyclic, EveryRound, FixedSize, NoisyFedAvg, NoisyFedProx, Poisson, Shuffled
 
@@ -401,17 +402,6 @@ def test_guarantee_of_the_exact_step():
     assert guarantee.released == "the averaged model of every round"
 
 
-def test_sensitivity_is_below_the_limits_of_table_3():
-    """Two models, or two data sets, drift by at most prox/(prox - L) times the gap, and 2V/(m prox), up to the tolerance."""
-    problem = simulate.synthetic("logistic", sizes=[3] * 4, num_features=4, seed=3)
-    adjacent = problem.replace_record(0, -problem.data.features[0], problem.data.labels[0])
-    algorithm = NoisyFedProx(**(EXACT | {"clip_norm": 0.4, "noise_std": 0.1, "prox": 2.0, "tolerance": 1e-11}))
-    gap = simulate.sensitivity(algorithm, problem, adjacent, rounds=6, seed=1, num_runs=5)
-    assert np.all(gap.data <= 2 * 0.4 / (4 * 2.0) * (1 + 1e-12))
-    assert np.all(gap.model[1:] <= 2.0 / (2.0 - 0.25) * gap.total[:-1] + 2e-11)
-    assert gap.data.min() > 0
-
-
 @pytest.mark.parametrize(
     ("algorithm", "share"),
     [
@@ -431,3 +421,69 @@ def test_linear_losses_attain_gamma(algorithm, share):
     assert gap.total[:, 0] == pytest.approx(np.cumsum(gamma), rel=1e-9)
     if algorithm.client_weights == "equal":
         assert algorithm.data_sensitivity(5, 3) == pytest.approx(gamma, rel=1e-12)
+
+
+# Noisy-FedAvg and Noisy-FedProx in plain NumPy, many runs at once, and a comparison of two samples of models.
+
+
+Floats = NDArray[np.float64]
+
+
+def draw(clients: Any, num_clients: int, rnd: int, runs: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return who takes part in a round of each run."""
+    if isinstance(clients, simulate.Poisson):
+        return rng.random((runs, num_clients)) < clients.sampling_rate
+    if isinstance(clients, simulate.FixedSize):
+        return rng.random((runs, num_clients)).argsort(axis=1) < clients.size
+    drawn = np.zeros((runs, num_clients), bool)
+    if isinstance(clients, simulate.Cyclic):
+        drawn[:, (rnd * clients.size + np.arange(clients.size)) % num_clients] = True
+    else:
+        assert isinstance(clients, simulate.EveryRound)
+        drawn[:] = True
+    return drawn
+
+
+def local_models(algorithm: Any, problem: simulate.Problem, start: Floats) -> Floats:
+    """Return every client's model after its local steps of least squares on all its records, shape (runs, clients, 2)."""
+    assert problem.loss == "least_squares"
+    edges = np.cumsum(problem.sizes)[:-1]
+    labels = np.split(np.asarray(problem.labels, float), edges)
+    models = np.empty((len(start), problem.num_silos, start.shape[1]))
+    for i, (x, y) in enumerate(zip(np.split(problem.features, edges), labels, strict=True)):
+        w = start.copy()
+        for _ in range(algorithm.local_steps):
+            gradient = (w @ x.T - y) @ x / len(y)
+            norm = np.linalg.norm(gradient, axis=1, keepdims=True)
+            gradient *= np.minimum(1.0, algorithm.clip_norm / norm)
+            w -= algorithm.learning_rate * (gradient + getattr(algorithm, "prox", 0.0) * (w - start))
+        models[:, i] = w
+    return models
+
+
+def trained(algorithm: Any, problem: simulate.Problem, rounds: int, runs: int, weights: Floats, seed: int) -> Floats:  # noqa: PLR0917
+    """Return the last averaged models, shape (runs, 2): means over those drawn that do not drop out, by their weights."""
+    rng = np.random.default_rng(seed)
+    w = np.zeros((runs, 2))
+    for rnd in range(rounds):
+        models = local_models(algorithm, problem, w)
+        models += algorithm.noise_std * rng.standard_normal(models.shape)
+        stays = draw(algorithm.clients, problem.num_silos, rnd, runs, rng)
+        stays &= rng.random(stays.shape) >= algorithm.dropout
+        shares = stays * weights
+        total = shares.sum(axis=1, keepdims=True)
+        mean = np.einsum("ri,rij->rj", shares, models) / np.where(total > 0, total, 1.0)
+        w = np.where(total > 0, mean, w)
+    return w
+
+
+def least_p_value(a: Floats, b: Floats) -> float:
+    """Return the least p-value, times their number, of comparing means, (co)variances and laws of two samples of points in the plane."""
+    middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
+    found = []
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        products = [(x[:, i] - middle[i]) * (x[:, j] - middle[j]) for x in (a, b)]
+        found.append(stats.ttest_ind(*products, equal_var=False).pvalue)
+    for of in (lambda x: x[:, 0], lambda x: x[:, 1], lambda x: x[:, 0] - x[:, 1], lambda x: np.linalg.norm(x, axis=1)):
+        found += [stats.ttest_ind(of(a), of(b), equal_var=False).pvalue, stats.ks_2samp(of(a), of(b)).pvalue]
+    return min(found) * len(found)

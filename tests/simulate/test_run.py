@@ -1,6 +1,7 @@
 """Runs of the simulator: reproducible to the bit, adjacent problems, divergence, and what ends a run."""
 
 import dataclasses
+import itertools
 import math
 import os
 import pickle
@@ -17,6 +18,7 @@ from small_runs import FEDAVG, LEARNT, SGD, SILOS, STAGES, run, step_divisors
 pytest.importorskip("numba")
 
 from hockeystick import simulate
+from hockeystick.simulate.kernels import loops
 from hockeystick.simulate.running import engine
 from hockeystick.simulate.running import run as running
 
@@ -155,21 +157,29 @@ def test_repr_rebuilds(algorithm):
     assert pickle.loads(pickle.dumps(algorithm)) == algorithm
 
 
-@pytest.mark.parametrize("schedule", ["constant", "cyclic", "stagewise", "continuous"])
-@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox"])
+SCHEDULES = ("constant", "cyclic", "stagewise", "continuous")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "schedule"), [*itertools.product(["fedavg", "fedprox"], SCHEDULES), ("exact step", "constant")]
+)
 def test_sensitivity_is_below_its_bounds(algorithm, schedule):
     """Data sensitivity is at most gamma_t, model sensitivity at most rho_t times the gap before, and their sum bounds the gap."""
     rate, local, rounds = 0.4, 4, 12
     problem = simulate.synthetic("logistic", sizes=[3] * 4, num_features=4, seed=3)
     adjacent = problem.replace_record(0, -problem.data.features[0], problem.data.labels[0])
     settings: dict[str, Any] = {"learning_rate": rate, "local_steps": local, "clip_norm": 0.4, "noise_std": 0.1}
-    smoothness, prox = 0.25, 2.0
+    smoothness, prox, room = 0.25, 2.0, 0.0
     rates = rate / step_divisors(schedule, rounds, local)
     if algorithm == "fedprox":
         tested: simulate.NoisyFedAvg = simulate.NoisyFedProx(**settings, schedule=schedule, prox=prox)
         rho = np.ones(rounds)
         for eta in rates.T:
             rho = (1 - eta * (prox - smoothness)) * rho + eta * prox
+    elif algorithm == "exact step":  # Table 3, up to its tolerance
+        settings |= {"local_steps": 5000, "learning_rate": 0.2}
+        tested, room = simulate.NoisyFedProx(**settings, prox=prox, tolerance=1e-11), 2e-11
+        rho = np.full(rounds, prox / (prox - smoothness))
     else:
         tested = simulate.NoisyFedAvg(**settings, schedule=schedule)
         rho = np.prod(1 + rates * smoothness, axis=1)
@@ -177,8 +187,10 @@ def test_sensitivity_is_below_its_bounds(algorithm, schedule):
     gamma = tested.data_sensitivity(rounds, 4)[:, np.newaxis]
     if algorithm == "fedavg":
         assert gamma[:, 0] == pytest.approx(2 * 0.4 / 4 * rates.sum(axis=1), rel=1e-12)
+    if algorithm == "exact step":
+        assert gamma == pytest.approx(2 * 0.4 / (4 * prox), rel=1e-12)
     assert np.all(gap.data <= gamma * (1 + 1e-12))
-    assert np.all(gap.model[1:] <= rho[1:, np.newaxis] * gap.total[:-1] * (1 + 1e-9))
+    assert np.all(gap.model[1:] <= rho[1:, np.newaxis] * gap.total[:-1] * (1 + 1e-9) + room)
     assert np.all(gap.total <= (gap.data + gap.model) * (1 + 1e-9))
     assert gap.data.min() > 0
     here, there = (run(tested, p, rounds=rounds, seed=1, num_runs=5).last_iterates for p in (problem, adjacent))
@@ -262,3 +274,85 @@ def test_recorded_rounds(rounds, every):
     """Every so many rounds are recorded, and the last, each once."""
     expected = sorted({t for t in range(1, rounds + 1) if t % every == 0} | {rounds})
     assert run(SGD, rounds=rounds, record_every=every).recorded.tolist() == expected
+
+
+# Runs that go through one product have the bits of runs alone.
+
+
+GROUPED = simulate.synthetic("logistic", sizes=[5, 20, 33, 9], num_features=13, seed=1)
+SQUARES = simulate.Problem("least_squares", GROUPED.data.features, GROUPED.data.labels, sizes=[5, 20, 33, 9])
+COMMON: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0}
+EVERY = simulate.EveryRound()
+FITTING: dict[str, simulate.Algorithm] = {
+    "local steps": simulate.NoisyFedAvg(local_steps=3, noise_std=0.1, clipping="record", **COMMON),
+    "proximal": simulate.NoisyFedProx(local_steps=3, noise_std=0.1, prox=0.5, **COMMON),
+    "some clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.Cyclic(3), **COMMON),
+    "some records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(5), **COMMON),
+    "few records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(3), **COMMON),
+    "accelerated": simulate.AcceleratedMinibatchSGD(scale=2.0, clip_norm=1.0, noise_std=0.7, records=EVERY),
+}
+OTHERS: dict[str, simulate.Algorithm] = {
+    "drawn clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.FixedSize(3), **COMMON),
+    "drawn records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Poisson(0.5), **COMMON),
+    "shuffled records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Shuffled(5), **COMMON),
+    "dropouts": simulate.NoisyFedAvg(local_steps=3, noise_std=0.1, dropout=0.5, **COMMON),
+    "solved": simulate.NoisyFedProx(local_steps=3, noise_std=0.1, prox=0.5, tolerance=0.1, **COMMON),
+}
+
+
+@pytest.fixture
+def faster_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take runs together on any processor."""
+    monkeypatch.setattr(loops, "FASTER_HERE", True)
+
+
+def run_five(algorithm: simulate.Algorithm, problem: simulate.Problem = GROUPED, **arguments: Any) -> simulate.Result:
+    """Run five rounds, recording every second one."""
+    return simulate.run(algorithm, problem, rounds=5, seed=3, record_every=2, num_threads=1, **arguments)
+
+
+def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, starts: np.ndarray) -> np.ndarray:
+    """Compare runs in one call with one call each, which never goes by twos; return the rounds in which they diverged."""
+    together = run_five(algorithm, problem, num_runs=len(starts), initial=starts)
+    for r, start in enumerate(starts):
+        alone = run_five(algorithm, problem, first_run=r, initial=start)
+        recorded = len(alone.models)  # up to where it diverged
+        assert alone.models[:, 0].tobytes() == together.models[:recorded, r].tobytes()
+        assert alone.last_iterates[0].tobytes() == together.last_iterates[r].tobytes()
+        assert alone.diverged[0] == together.diverged[r]
+    return together.diverged
+
+
+@pytest.mark.usefixtures("faster_here")
+@pytest.mark.parametrize("name", FITTING)
+def test_bits_of_runs_alone(name: str) -> None:
+    """Seventeen runs, two groups of eight and one left over, are seventeen runs alone; so are those of a group that is nearly full."""
+    algorithm = FITTING[name]
+    assert loops.can_group(GROUPED.data, algorithm._rule(GROUPED, 5))
+    starts = np.random.default_rng(1).normal(size=(17, GROUPED.dimension))
+    assert_as_alone(algorithm, GROUPED, starts)
+    assert_as_alone(algorithm, GROUPED, starts[:7])
+
+
+@pytest.mark.usefixtures("faster_here")
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_run_alone(name: str) -> None:
+    """What random numbers decide, or each run by itself, is not shared."""
+    assert not loops.can_group(GROUPED.data, OTHERS[name]._rule(GROUPED, 5))
+
+
+@pytest.mark.usefixtures("faster_here")
+def test_one_of_two_fails() -> None:
+    """A run that becomes infinite goes back by a round, and its neighbour goes on, whichever of the two it is."""
+    algorithm = simulate.NoisyMinibatchSGD(
+        learning_rate=1e20, clip_norm=np.inf, noise_std=0.1, records=simulate.EveryRound()
+    )
+    assert loops.can_group(SQUARES.data, algorithm._rule(SQUARES, 5))
+    starts = np.ones((6, SQUARES.dimension))
+    starts[[1, 2]] = 1e250
+    starts[[4, 5]] = [[1e230], [1e270]]
+    with pytest.warns(RuntimeWarning, match="non-finite"):
+        diverged = assert_as_alone(algorithm, SQUARES, starts)
+    assert diverged[0] == diverged[3] == 0
+    assert diverged[1] == diverged[2] > diverged[5] > 0
+    assert diverged[4] > diverged[1]

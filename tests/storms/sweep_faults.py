@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 import processes
 from hockeystick.sweep import run
 from hockeystick.sweep.folders import Folder
-from sweep_plans import written
-from written_files import lost_and_doubled, whole_files
+from sweep_plans import lost_and_doubled, whole_files, written
 
 # 40 parts of unlike costs, about 20 ms to 200 ms each: enough for something to be killed between any two of them.
 PLAN = {

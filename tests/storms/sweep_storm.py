@@ -26,7 +26,7 @@ import processes
 from hockeystick.sweep import OutputError, run
 from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
-from written_files import lost_and_doubled, rewritten, rows_of, whole_files
+from sweep_plans import lost_and_doubled, rewritten, rows_of, whole_files
 
 CELLS, PARTS = 800, 20
 PLANS = [

@@ -22,8 +22,8 @@ import processes
 from hockeystick.sweep import run
 from hockeystick.sweep.folders import Folder
 from sweep_faults import cluster
+from sweep_plans import lost_and_doubled, rows_of, whole_files
 from sweep_storm import bucket, main, rounds, undisturbed
-from written_files import lost_and_doubled, rows_of, whole_files
 
 CELLS, PARTS = 400, 40
 PLAN = {

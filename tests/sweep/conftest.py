@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from hockeystick.sweep import functions, run
-from sweep_plans import THETA
-from written_files import content
+from sweep_plans import THETA, content
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,7 @@ from hockeystick.sweep.folders import Folder
 from hockeystick.sweep.plan import parse
 from hockeystick.sweep.store import digest_of, manifest
 from processes import seconds
-from sweep_plans import workers_here
-from written_files import content
+from sweep_plans import content, workers_here
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")

@@ -11,7 +11,7 @@ import pytest
 
 from hockeystick.sweep import run
 from hockeystick.sweep.folders import Folder
-from written_files import whole_files
+from sweep_plans import whole_files
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")

@@ -12,8 +12,7 @@ import pytest
 import processes
 from hockeystick.cli import main
 from hockeystick.sweep import ClusterError, run
-from sweep_plans import written
-from written_files import content
+from sweep_plans import content, written
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("cryptography", reason="makes the certificates")

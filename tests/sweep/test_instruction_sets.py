@@ -15,8 +15,7 @@ import processes
 from hockeystick.sweep import ClusterError, functions, run
 from hockeystick.sweep.evaluate import computing_with
 from hockeystick.sweep.plan import parse
-from sweep_plans import workers_here
-from written_files import content
+from sweep_plans import content, workers_here
 
 pytest.importorskip("pyarrow")
 

@@ -20,8 +20,7 @@ import effort
 import processes
 from hockeystick import sweep
 from hockeystick.sweep import OutputError, run
-from sweep_plans import THETA, TRAINING, changed, written
-from written_files import content
+from sweep_plans import THETA, TRAINING, changed, content, written
 
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -15,7 +15,7 @@ import hockeystick as hs
 import processes
 from hockeystick.sweep import OutputError, run
 from hockeystick.sweep.plan import parse
-from written_files import content, rewritten
+from sweep_plans import content, rewritten
 
 pq = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")

@@ -13,8 +13,7 @@ import pytest
 import processes
 from hockeystick.sweep import OutputError, PlanError, merge, run
 from hockeystick.sweep.plan import Share
-from sweep_plans import stored
-from written_files import content
+from sweep_plans import content, stored
 
 pytest.importorskip("pyarrow")
 

@@ -14,8 +14,7 @@ import pytest
 from hockeystick.sweep import PlanError, run, trainings
 from hockeystick.sweep.plan import load
 from hockeystick.sweep.trainings import check_trainings
-from sweep_plans import TRAINING
-from written_files import content
+from sweep_plans import TRAINING, content
 
 pytest.importorskip("numba", reason="needs numba")
 pq = pytest.importorskip("pyarrow.parquet")
