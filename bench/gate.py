@@ -97,7 +97,6 @@ class Worker:
 
     def line(self) -> str:
         """Return its next line."""
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             message = f"{' '.join(map(str, self.process.args))} ended with {self.process.wait()}"  # type: ignore[union-attr]
@@ -106,7 +105,6 @@ class Worker:
 
     def seconds(self, name: str, repeats: int) -> float:
         """Return the processor seconds of some calls."""
-        assert self.process.stdin is not None
         self.process.stdin.write(f"{name}\t{repeats}\n")
         self.process.stdin.flush()
         return float(self.line())

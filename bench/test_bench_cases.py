@@ -12,13 +12,13 @@ ALL = [*cases.HOCKEY_STICK, *cases.CONTRACTION, *cases.CLOSED_FORMS, *cases.HIDD
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("case", "library"), cases.offers(ALL), ids=str)
-def test_case(case: cases.Case, library: str) -> None:
+def test_case(case, library):
     """Libraries and threads give the same numbers, to what the expression can resolve; the chain is answered within its tolerance."""
     case.check(library)
 
 
 @pytest.mark.parametrize("case", cases.SHIFTED_INTERPOLATION, ids=lambda case: case.name)
-def test_shifted_interpolation(case: cases.Case) -> None:
+def test_shifted_interpolation(case):
     """The shifts are those whose squares sum to the value, and the weights a legal certificate that closes the gap.
 
     It takes O(T), and O(T log T) with a diameter even where blocks merge over thousands of rounds.

@@ -47,7 +47,7 @@ WORKLOADS = {"theta": lambda k: kernels.theta_sum(20000 + k), "q": lambda k: ker
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """Return a folder with two installations of a small library over the core: base and slowed."""
     folder = tmp_path_factory.mktemp("gate")
     (folder / "kernels.cpp").write_text(KERNEL)
@@ -63,9 +63,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @needs_tools
-def test_slowed_kernel_is_caught(
-    built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_slowed_kernel_is_caught(built, monkeypatch, capsys):
     """A kernel with 5 % more work fails by its instructions, and is named; its neighbour passes, with counts that agree to 0.1 %."""
     # The Python below a virtual environment starts faster.
     monkeypatch.setattr(sys, "executable", getattr(sys, "_base_executable", sys.executable))
@@ -85,7 +83,7 @@ def test_slowed_kernel_is_caught(
 
 @pytest.mark.slow
 @needs_tools
-def test_times_are_taken_in_pairs(built: Path) -> None:
+def test_times_are_taken_in_pairs(built):
     """Every workload gets a positive ratio from each pair; what they say is the sign test's business."""
     versions = (gate.Installation(built / "base"), gate.Installation(built / "slowed"))
     rows = [gate.Row("theta"), gate.Row("q")]
@@ -96,7 +94,7 @@ def test_times_are_taken_in_pairs(built: Path) -> None:
 
 @pytest.mark.slow
 @needs_tools
-def test_workloads_of_one_version_are_told(built: Path) -> None:
+def test_workloads_of_one_version_are_told(built):
     """A workload that the base does not know is no regression, and is told."""
     file = built / "more.py"
     file.write_text(WORKLOADS + 'WORKLOADS["new"] = lambda k: kernels.slowed_only.missing\n')
@@ -112,12 +110,12 @@ def test_workloads_of_one_version_are_told(built: Path) -> None:
     ("above", "pairs", "expected"),
     [(0, 15, 1.0), (15, 15, 2.0**-15), (14, 15, 16 * 2.0**-15), (8, 15, 0.5), (1, 1, 0.5)],
 )
-def test_sign_test(above: int, pairs: int, expected: float) -> None:
+def test_sign_test(above, pairs, expected):
     """The probabilities are those of a fair coin: binomial tails, symmetric about the middle."""
     assert gate.sign_test([1.2] * above + [1.0] * (pairs - above)) == pytest.approx(expected, rel=1e-14)
 
 
-def test_noise_passes_and_slowness_fails() -> None:
+def test_noise_passes_and_slowness_fails():
     """Ratios that scatter about 1, and a few that are far off, pass; ratios that are nearly all above 1.05 fail."""
     scattered = gate.Row(
         "a", (1000, 1015), [0.8, 1.3, 0.95, 1.02, 1.06, 0.99, 2.0, 1.01, 0.97, 1.04, 1.1, 0.9, 1.0, 1.03, 0.98]
@@ -131,7 +129,7 @@ def test_noise_passes_and_slowness_fails() -> None:
 @pytest.mark.parametrize(
     ("pairs", "count", "allowed"), [(0, True, True), (0, False, False), (10, True, False), (11, False, True)]
 )
-def test_too_few_pairs_are_refused(pairs: int, count: bool, allowed: bool) -> None:
+def test_too_few_pairs_are_refused(pairs, count, allowed):
     """With 17 workloads 2^-n < 0.01/17 needs 11 pairs; fewer could not fail anything, and are refused unless there are none."""
     assert gate.fewest_pairs(17) == 11 == math.ceil(math.log2(1700))
     if allowed:
@@ -141,7 +139,7 @@ def test_too_few_pairs_are_refused(pairs: int, count: bool, allowed: bool) -> No
             gate.check(pairs, 17, count=count)
 
 
-def test_workloads_work() -> None:
+def test_workloads_work():
     """Every workload of the gate runs with this version."""
     for call in workloads.WORKLOADS.values():
         call(0)

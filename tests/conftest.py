@@ -6,9 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
@@ -19,7 +17,7 @@ import processes
 try:
     import fcntl
 except ImportError:  # on Windows each worker compiles for itself
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 # The same examples in every run, so that a red run tells of a change; no deadline and no health check, since a shared machine may
 # pause any example and deep tails discard many. HOCKEYSTICK_EXAMPLES asks for more of them, HOCKEYSTICK_RANDOM, a number, for new ones.
@@ -33,14 +31,13 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("hockeystick")
 
 
-def compiled_loops() -> str:
+def compiled_loops():
     """Return the folder where numba keeps the simulator's loops, for all workers and children; other sources, another folder.
 
     Beside the package, numba would find what it made of the version installed before, and fail where a class has another name.
     """
     spec = importlib.util.find_spec("hockeystick")
     assert spec is not None, "hockeystick is not installed"
-    assert spec.origin is not None
     sources = sorted((Path(spec.origin).parent / "simulate").rglob("*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     return str(Path(__file__).parents[1] / ".pytest_cache" / f"numba-{digest[:12]}")
@@ -63,12 +60,12 @@ COMPILED = ("simulate", "test_experiments", "test_trainings")  # in the names of
 CHILDREN = contextlib.ExitStack()
 
 
-def runs_loops(item: pytest.Item) -> bool:
+def runs_loops(item):
     """Say whether a test runs the simulator's compiled loops."""
     return any(name in item.nodeid for name in COMPILED)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+def pytest_collection_finish(session):
     """Let a child of the first worker compile the simulator's loops, which takes a minute, while other tests run."""
     worker = getattr(session.config, "workerinput", {}).get("workerid")
     if worker == "gw0" and fcntl is not None and any(map(runs_loops, session.items)):
@@ -81,7 +78,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     """Let the simulator's tests wait for its loops, rather than compile them once a worker."""
     lock = Path(os.environ["NUMBA_CACHE_DIR"], "compiling")
     if fcntl is not None and runs_loops(item) and lock.exists():
@@ -90,7 +87,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Leave all but a share of long tables to the slow stage, and let no test wait for ever."""
     for item in items:
         if share := item.get_closest_marker("share"):
@@ -100,21 +97,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(processes.seconds(HANGS)))
 
 
-def too_long(reporter: Any) -> Iterator[str]:
+def too_long(reporter):
     """Yield the tests without the mark that took longer than they should."""
     for report in reporter.getreports("passed"):
         if report.when == "call" and report.duration > processes.seconds(LONG) and "slow" not in report.keywords:
             yield f"{report.duration:6.1f} s  {report.nodeid}"
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter):
     """Name the tests that took long, which on a busy machine means nothing."""
     if found := sorted(too_long(terminalreporter), reverse=True):
         terminalreporter.section(f"not marked slow, and longer than {processes.seconds(LONG):g} s")
         terminalreporter.write_line("\n".join(found))
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session):
     """End what compiles; fail for a test that took long, if the machine is said to be quiet by HOCKEYSTICK_STRICT_TIME."""
     CHILDREN.close()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

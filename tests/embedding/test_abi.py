@@ -22,14 +22,14 @@ HEADER = INCLUDE / "hockeystick" / "c_api.h"
 RECORDS = Path(__file__).parent / "abi"
 
 
-def code() -> str:
+def code():
     """Return the header without comments and the preprocessor's lines, in one line."""
     text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(encoding="utf-8"), flags=re.DOTALL)
     text = re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
     return re.sub(r"[ \n]+", " ", text)
 
 
-def functions() -> list[str]:
+def functions():
     """Return the prototypes, without the names of their arguments, which no binary has."""
     found = compiled.prototypes(HEADER)
     return sorted(
@@ -37,12 +37,12 @@ def functions() -> list[str]:
     )
 
 
-def constants() -> list[str]:
+def constants():
     """Return the names of the constants, each of which is a number."""
     return re.findall(r"#define (HS_\w+) \d+", HEADER.read_text(encoding="utf-8"))
 
 
-def structures() -> dict[str, list[str]]:
+def structures():
     """Return the members of every structure whose layout is public."""
     return {
         name: [
@@ -52,7 +52,7 @@ def structures() -> dict[str, list[str]]:
     }
 
 
-def layouts(folder: Path) -> list[str]:
+def layouts(folder):
     """Return constants, sizes and offsets, as a compiled C program sees them."""
     prints = [f'printf("{name} = %d\\n", (int){name});' for name in constants()]
     prints += [f'printf("sizeof({name}) = %d\\n", (int)sizeof({name}));' for name in ("hs_status", *structures())]
@@ -68,7 +68,7 @@ def layouts(folder: Path) -> list[str]:
     return processes.run([program], limit=10).stdout.splitlines()
 
 
-def record_of_this_version() -> Path:
+def record_of_this_version():
     """Return the file of the header's own ABI version."""
     (version,) = re.findall(r"#define HS_ABI_VERSION (\d+)", HEADER.read_text(encoding="utf-8"))
     return RECORDS / f"{version}.txt"

@@ -34,7 +34,7 @@ EACH_TARGET = [pytest.param(name, marks=[] if name == BY_DAY else [effort.AT_NIG
 EMSCRIPTEN = {"NODE_PATH": "/usr/share/nodejs"}  # where Debian has what em++ needs
 
 
-def compiled(target: str, folder: Path, program: str, *sources: str) -> list[Path | str]:
+def compiled(target, folder, program, *sources):
     """Build a program, and return the command that runs it."""
     compiler, runner = TARGETS[target]
     for tool in (compiler[0], *runner[:1]):
@@ -64,13 +64,13 @@ def compiled(target: str, folder: Path, program: str, *sources: str) -> list[Pat
     return [*runner, made]
 
 
-def printed(command: list[Path | str], folder: Path) -> list[list[str]]:
+def printed(command, folder):
     """Return the words of each line that a program prints."""
     environment = os.environ | {"WINEDEBUG": "-all", "WINEPREFIX": str(folder / "wine")}
     return [line.split() for line in processes.run(command, limit=300, env=environment).stdout.splitlines()]
 
 
-def agree(found: list[float], ours: hs.Bracket) -> bool:
+def agree(found, ours):
     """Say whether two brackets overlap, and the found one is nearly as narrow: sums in another order may choose another line."""
     lower, upper = found
     room = 2.0 * (ours.upper - ours.lower) + 1e-9 * ours.upper
@@ -78,7 +78,7 @@ def agree(found: list[float], ours: hs.Bracket) -> bool:
 
 
 @pytest.mark.parametrize("target", EACH_TARGET)
-def test_cells(target: str, tmp_path: Path) -> None:
+def test_cells(target, tmp_path):
     """441 cells of kernels have the digits of this machine, and 144 brackets overlap its own and are as narrow."""
     lines = printed(compiled(target, tmp_path, "cells", "cells.cpp"), tmp_path)
     kernels = [line for line in lines if line[0] != "ledger"]
@@ -99,7 +99,7 @@ def test_cells(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", EACH_TARGET)
-def test_mixtures(target: str, tmp_path: Path) -> None:
+def test_mixtures(target, tmp_path):
     """247 brackets that rest on functions of long double, down to 1e-197, hold the exact divergence of two normal laws.
 
     On 113 bits musl has no such functions and answers with those of double, which brackets must pay for.
@@ -114,7 +114,7 @@ def test_mixtures(target: str, tmp_path: Path) -> None:
     assert wide <= 5  # here 3
 
 
-def test_another_long_double_than_the_librarys_is_refused() -> None:
+def test_another_long_double_than_the_librarys_is_refused():
     """With -mlong-double-64 on glibc, cosl and its like are given what they do not expect: the headers do not compile."""
     if platform.machine() != "x86_64" or platform.libc_ver()[0] != "glibc" or shutil.which("g++") is None:
         pytest.skip("needs g++ and glibc on x86-64")
@@ -125,7 +125,7 @@ def test_another_long_double_than_the_librarys_is_refused() -> None:
 
 
 @pytest.mark.parametrize("target", EACH_TARGET)
-def test_hidden_states(target: str, tmp_path: Path) -> None:
+def test_hidden_states(target, tmp_path):
     """The closed forms of the last iterate have the digits of this machine."""
     _, cells = printed(compiled(target, tmp_path, "kernels", "kernels.cpp", "other.cpp"), tmp_path)
     cell = {"num_records": 100, "learning_rate": 0.8, "lipschitz": 1.0, "smoothness": 1.0, "strong_convexity": 0.3}

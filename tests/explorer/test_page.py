@@ -11,8 +11,6 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -31,19 +29,19 @@ KINDS = ("poisson", "fixed", "shuffled", "gaussian", "laplace", "clients", "feda
 
 
 @pytest.fixture(scope="module")
-def full(folder: Path, chromium: Any) -> Any:
+def full(folder, chromium):
     """Open the whole explorer."""
     return explorer_page.opened(chromium, folder)
 
 
-def between(rng: random.Random, low: float, high: float) -> float:
+def between(rng, low, high):
     """Return a number to three digits, its logarithm uniform."""
     return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.3g}")
 
 
-def settings(kind: str, rng: random.Random) -> dict[str, Any]:
+def settings(kind, rng):
     """Return settings of a mechanism at random, in reach of the sliders and where every part of the page has an answer."""
-    chosen: dict[str, Any] = {"mechanism": kind, "delta": between(rng, 1e-12, 1e-3)}
+    chosen = {"mechanism": kind, "delta": between(rng, 1e-12, 1e-3)}
     if kind == "fedavg":
         counts = {"rounds": rng.randint(1, 300), "local_steps": rng.randint(1, 20), "num_clients": rng.randint(2, 100)}
         noise = {"noise_std": between(rng, 0.05, 5), "clip_norm": between(rng, 0.3, 3)}
@@ -71,7 +69,7 @@ def settings(kind: str, rng: random.Random) -> dict[str, Any]:
     return chosen
 
 
-def shown(page: Any) -> tuple[Decimal | None, Decimal]:
+def shown(page):
     """Return both ends as they are printed; None where the page says that it knows no lower end."""
     text = page.locator(".hs-ends").text_content()
     found = re.search(rf"between ({NUMBER}) and ({NUMBER})", text)
@@ -82,7 +80,7 @@ def shown(page: Any) -> tuple[Decimal | None, Decimal]:
     return None, Decimal(upper[1])
 
 
-def again(page: Any) -> Any:
+def again(page):
     """Return the value of the line of Python that the page shows; what Python warns of, the page doubts."""
     code = page.locator("pre[aria-label='The same in Python']").text_content()
     with warnings.catch_warnings(record=True) as caught:
@@ -93,7 +91,7 @@ def again(page: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_are_those_of_python(kind: str, full: Any) -> None:
+def test_numbers_are_those_of_python(kind, full):
     """The printed ends hold Python's bracket between them but for the widths of both; the line that the page shows computes Python's."""
     rng = random.Random(kind)
     for _ in range(CELLS):
@@ -129,7 +127,7 @@ def test_numbers_are_those_of_python(kind: str, full: Any) -> None:
     ],
     ids=["noise", "rate", "steps", "delta"],
 )
-def test_refusals_are_those_of_python(wrong: dict[str, str], label: str, call: Any, full: Any) -> None:
+def test_refusals_are_those_of_python(wrong, label, call, full):
     """A setting outside its domain shows the core's message, with the label of the page for the argument, and no number."""
     with pytest.raises(ValueError, match="must") as refused:
         call()
@@ -140,7 +138,7 @@ def test_refusals_are_those_of_python(wrong: dict[str, str], label: str, call: A
     assert full.locator(".hs-number").text_content() == "no ε"
 
 
-def assert_states(page: Any, expected: str, *more: str) -> None:
+def assert_states(page, expected, *more):
     """Compare the statement of the page, but for who made it, and the group of records that the page leaves to Python."""
     found = page.locator("pre[aria-label='Privacy statement']").text_content()
     left_out = ("**Made by:**", "**A person who has several records:**", *more)
@@ -152,7 +150,7 @@ def assert_states(page: Any, expected: str, *more: str) -> None:
 
 @pytest.mark.parametrize("sampling", ["poisson", "fixed", "shuffled"])
 @pytest.mark.parametrize("batch_size", [256, 250])
-def test_statements_are_those_of_python(sampling: str, batch_size: int, full: Any) -> None:
+def test_statements_are_those_of_python(sampling, batch_size, full):
     """The Markdown is the same, byte by byte."""
     known = {"batch_size": batch_size, "noise_multiplier": 1.1, "delta": 1e-5}
     adjacency = "replace" if sampling == "fixed" else "add_or_remove"
@@ -171,7 +169,7 @@ def test_statements_are_those_of_python(sampling: str, batch_size: int, full: An
     )
 
 
-def test_statements_of_accountants_are_those_of_python(full: Any) -> None:
+def test_statements_of_accountants_are_those_of_python(full):
     """The same for what is no training."""
     for kind, mechanism in (
         ("gaussian", hs.Gaussian(2.0)),
@@ -186,7 +184,7 @@ def test_statements_of_accountants_are_those_of_python(full: Any) -> None:
         assert json.loads(file)["ledger"] == json.loads(accountant.certificate(delta=1e-6))["ledger"]
 
 
-def test_statements_of_clients_are_those_of_python(full: Any) -> None:
+def test_statements_of_clients_are_those_of_python(full):
     """The same for whole clients that are drawn, but for the line that makes it again, which is shorter here."""
     drawn = {"num_clients": 10_000, "clients_per_round": 100, "rounds": 50}
     explorer_page.choose(full, {"mechanism": "clients", "noise_multiplier": 1.0, "delta": 1e-6, **drawn}, "done")
@@ -198,7 +196,7 @@ def test_statements_of_clients_are_those_of_python(full: Any) -> None:
     assert eval(again[1].removeprefix("print(")[:-1], {"hs": hs}) == training.accountant().statement(1e-6)
 
 
-def test_the_shell_gives_the_number_again(full: Any) -> None:
+def test_the_shell_gives_the_number_again(full):
     """The command that the page shows prints an upper end that rounds to the page's."""
     for kind in ("poisson", "shuffled", "gaussian", "clients", "fedavg"):
         explorer_page.choose(full, {"mechanism": kind, "noise_multiplier": 1.3, "steps": 500, "noise_std": 0.7})
@@ -211,7 +209,7 @@ def test_the_shell_gives_the_number_again(full: Any) -> None:
         assert abs(printed - high) <= high * Decimal(WIDTH), (kind, printed, high)
 
 
-def test_the_least_noise_keeps_the_budget(full: Any) -> None:
+def test_the_least_noise_keeps_the_budget(full):
     """Python's certified epsilon of the noise that the page names, rounded up, is within the budget, and of a little less it is not."""
     for budget, rate, steps in ((2, 0.01, 5000), (0.7, 0.003, 20000), (6, 0.05, 800)):
         explorer_page.choose(
@@ -222,10 +220,10 @@ def test_the_least_noise_keeps_the_budget(full: Any) -> None:
         assert hs.dpsgd_epsilon(noise * 0.999, rate, steps, 1e-5) > budget
 
 
-def test_no_request_leaves_the_page(folder: Path, chromium: Any) -> None:
+def test_no_request_leaves_the_page(folder, chromium):
     """All that is loaded are the files of the page and the worker made of them."""
     page = chromium.new_page()
-    asked: list[str] = []
+    asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto((folder / "full.html").as_uri())
     explorer_page.wait(page, "done")
@@ -244,7 +242,7 @@ STATE = "document.querySelector('.hs-explorer').dataset.state"
 SHOWN = "document.querySelector('.hs-number').textContent + document.querySelector('.hs-error').textContent"
 
 
-async def answers(page: str, hashes: list[str], profile: Path) -> list[str]:
+async def answers(page, hashes, profile):
     """Return the number, or the refusal, of each link of a page."""
     websocket = pytest.importorskip("tornado.websocket")
     command = [FIREFOX, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"]
@@ -256,13 +254,13 @@ async def answers(page: str, hashes: list[str], profile: Path) -> list[str]:
             pass
         socket = await websocket.websocket_connect(f"{address[1].decode()}/session")
 
-        async def call(method: str, **params: Any) -> Any:
+        async def call(method, **params):
             await socket.write_message(json.dumps({"id": 1, "method": method, "params": params}))
             while (reply := json.loads(await socket.read_message())).get("id") != 1:
                 pass
             return reply["result"]
 
-        async def value(expression: str) -> Any:
+        async def value(expression):
             found = await call("script.evaluate", expression=expression, target={"context": tab}, awaitPromise=True)
             return found["result"].get("value")
 
@@ -284,7 +282,7 @@ async def answers(page: str, hashes: list[str], profile: Path) -> list[str]:
 
 
 @pytest.mark.skipif(FIREFOX is None, reason="firefox is not installed: apt-get install firefox-esr")
-def test_firefox_has_the_numbers_of_chromium(folder: Path, page: Any, tmp_path: Path) -> None:
+def test_firefox_has_the_numbers_of_chromium(folder, page, tmp_path):
     """Every mechanism of the page has the same number in both browsers, and a wrong setting the same refusal."""
     kinds = page.get_by_label("Mechanism").locator("option").evaluate_all("all => all.map(one => one.value)")
     links = [f"mechanism={kind}&delta=1e-6" for kind in kinds] + ["mechanism=poisson&sampling_rate=3/2"]

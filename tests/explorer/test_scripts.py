@@ -6,7 +6,6 @@ import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -24,13 +23,13 @@ TEXTS = {"SENTENCES": SENTENCES, "DOUBTS": setting_warnings.TEXTS}
 CELLS = 300
 
 
-def node(folder: Path, module: str, expression: str, given: Any) -> Any:
+def node(folder, module, expression, given):
     """Return the value of an expression in `m`, the exports of a module that may have the page's texts, and `given`."""
     texts = explorer_page.extension("bundle").constants(**TEXTS)
     return explorer_page.in_node(folder, module, expression, given, {"./texts.js": texts})
 
 
-def numbers() -> list[float]:
+def numbers():
     """Return doubles of all sizes, and those where Python changes its notation."""
     rng = random.Random(1)
     edges = [0.1, 1.0, 100.0, 1e-4, 9.999e-5, 1e-5, 1e15, 1e16, 123456789012345680.0, 5e-324, 0.1 + 0.2]
@@ -38,7 +37,7 @@ def numbers() -> list[float]:
     return edges + [math.ldexp(rng.random(), rng.randint(-60, 60)) for _ in range(CELLS)]
 
 
-def test_numbers_are_written_as_in_python(tmp_path: Path) -> None:
+def test_numbers_are_written_as_in_python(tmp_path):
     """The page's lines have Python's repr of every double, and its doubts have what "g" writes."""
     given = numbers()
     assert node(tmp_path, "numbers.js", "given.map(m.pythonFloat)", given) == [repr(x) for x in given]
@@ -47,7 +46,7 @@ def test_numbers_are_written_as_in_python(tmp_path: Path) -> None:
     assert eval(infinite) == math.inf
 
 
-def test_fractions_are_numbers(tmp_path: Path) -> None:
+def test_fractions_are_numbers(tmp_path):
     """A fraction is the quotient of two doubles, as in a command; what is no quotient is no number."""
     known = {"1/3": 1 / 3, " 256 / 60000 ": 256 / 60000, "1e-3/2": 5e-4, "0.25": 0.25}
     wrong = ["1/", "/3", "1/3/2", "1/0", "a/3", "/", ""]
@@ -55,7 +54,7 @@ def test_fractions_are_numbers(tmp_path: Path) -> None:
     assert found == [*known.values(), *[None] * len(wrong)]
 
 
-def test_steps_are_counted_as_in_python(tmp_path: Path) -> None:
+def test_steps_are_counted_as_in_python(tmp_path):
     """Epochs give the steps, and the passes over the data, that Python counts."""
     rng = random.Random(2)
     given = []
@@ -71,7 +70,7 @@ def test_steps_are_counted_as_in_python(tmp_path: Path) -> None:
     assert passes == [Batches(cell["num_records"], cell["batch_size"], cell["steps"], 1.0).passes for cell in settings]
 
 
-def test_doubts_are_those_of_python(tmp_path: Path) -> None:
+def test_doubts_are_those_of_python(tmp_path):
     """Settings that nearly nobody means have Python's warnings, word by word; others have none."""
     cells = [(0.1, 0.5, 100.0, 3.0), (1.0, 0.001, 7.0, 0.1), (0.4, 0.9, 2e6, 250.0), (1.0, 0.01, 1000.0, 1.8)]
     values = [
@@ -91,7 +90,7 @@ def test_doubts_are_those_of_python(tmp_path: Path) -> None:
     assert found == [setting_warnings.large_delta(0.01, 1000)]
 
 
-def test_certificates_are_those_of_python(tmp_path: Path) -> None:
+def test_certificates_are_those_of_python(tmp_path):
     """Byte by byte, of what the checker covers; of other settings there is none."""
     rng, given, wanted = random.Random(3), [], []
     for kind in ("poisson", "clients", "fixed", "gaussian", "laplace") * 25:
@@ -118,7 +117,7 @@ def test_certificates_are_those_of_python(tmp_path: Path) -> None:
     assert 50 <= sum(map(bool, wanted)) <= 100
 
 
-def test_links_hold_settings(tmp_path: Path) -> None:
+def test_links_hold_settings(tmp_path):
     """What a link holds is what was set, and a link to a heading sets nothing."""
     given = {"mechanism": "shuffled", "noise_multiplier": "0.7", "epochs": "2.5", "length": "epochs", "delta": "1e-7"}
     expression = "(({ startingSettings, toHash, fromHash }) => fromHash('#' + toHash(startingSettings(given))))(m)"
@@ -130,7 +129,7 @@ def test_links_hold_settings(tmp_path: Path) -> None:
     assert node(tmp_path, "state.js", "m.fromHash('#mechanism=constructor&__proto__=1')", None) == {}
 
 
-def test_epsilons_by_bisection_are_upper_ends(tmp_path: Path) -> None:
+def test_epsilons_by_bisection_are_upper_ends(tmp_path):
     """Where only delta is known, the epsilon found has a delta that is small enough, and a slightly smaller one has not."""
     deltas = [10.0**-k for k in range(1, 13)]
     expression = "given.map((delta) => m.leastEpsilon((epsilon) => Math.exp(-3 * epsilon) / 2, delta))"
@@ -142,7 +141,7 @@ def test_epsilons_by_bisection_are_upper_ends(tmp_path: Path) -> None:
     assert node(tmp_path, "engine.js", "m.leastEpsilon(() => 0.05, 0.1)", None) == 0
 
 
-def test_modules_are_joined(tmp_path: Path) -> None:
+def test_modules_are_joined(tmp_path):
     """A module runs once, before those that import it, under the names that they give; a circle is refused."""
     bundle = explorer_page.extension("bundle")
     (tmp_path / "one.js").write_text("export const one = 1;\nexport function* count() { yield one; }\n")
@@ -164,7 +163,7 @@ def test_modules_are_joined(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", sorted(PAGE.glob("*.js")), ids=lambda path: path.name)
-def test_scripts_ask_for_nothing(script: Path) -> None:
+def test_scripts_ask_for_nothing(script):
     """No script names an address or a function that would leave the page."""
     text = script.read_text(encoding="utf-8")
     addresses = {
@@ -173,7 +172,7 @@ def test_scripts_ask_for_nothing(script: Path) -> None:
     assert addresses <= ({"http:"} if "www.w3.org/2000/svg" in text else set())
 
 
-def test_a_site_without_explorer_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_without_explorer_is_asked_for(monkeypatch):
     """Where em++ is absent the build fails and names what it needs; a site that shall have none says so in the explorer's place."""
     explorer = explorer_page.extension("explorer")
     monkeypatch.delenv("HOCKEYSTICK_WASM", raising=False)
@@ -188,14 +187,14 @@ def test_a_site_without_explorer_is_asked_for(monkeypatch: pytest.MonkeyPatch) -
         assert ('data-form="full"' in text[0]) is wanted
 
 
-def laplace_trade_off(rate: float, mu: float) -> float:
+def laplace_trade_off(rate, mu):
     """Return the least false negatives of Laplace noise of scale 1 at distance mu, which the tests of Neyman and Pearson have."""
     if rate < math.exp(-mu) / 2:
         return 1 - math.exp(mu) * rate
     return math.exp(-mu) / (4 * rate) if rate <= 0.5 else math.exp(-mu) * (1 - rate)
 
 
-def test_attacks_are_bounded(tmp_path: Path) -> None:
+def test_attacks_are_bounded(tmp_path):
     """With the exact deltas of Laplace noise no curve lies above the exact trade-off, and the best line is close to it."""
     rng = random.Random(3)
     rates = [10 ** rng.uniform(-6, 0) for _ in range(100)] + [rng.random() for _ in range(100)]

@@ -1,7 +1,5 @@
 """The explorer for those who use a keyboard, a screen reader, a phone, paper, forced colours, or a link; and how soon it answers."""
 
-from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -16,7 +14,7 @@ CONTROLS = {"button", "textbox", "slider", "combobox", "link", "image", "checkbo
 
 
 @pytest.mark.parametrize("name", ["full.html", "small.html"])
-def test_everything_has_a_name(folder: Path, chromium: Any, name: str) -> None:
+def test_everything_has_a_name(folder, chromium, name):
     """In Chromium's accessibility tree every control and picture has a name, and the number is a status that is read out."""
     page = explorer_page.opened(chromium, folder, name)
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
@@ -27,7 +25,7 @@ def test_everything_has_a_name(folder: Path, chromium: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(folder: Path, chromium: Any, scheme: str) -> None:
+def test_axe_finds_nothing(folder, chromium, scheme):
     """The checks of axe-core find no violation, beside a number or a refusal."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = explorer_page.opened(chromium, folder, "full.html", color_scheme=scheme)
@@ -37,7 +35,7 @@ def test_axe_finds_nothing(folder: Path, chromium: Any, scheme: str) -> None:
         assert results.violations_count == 0, results.generate_report()
 
 
-def test_the_keyboard_moves_a_slider(page: Any) -> None:
+def test_the_keyboard_moves_a_slider(page):
     """Tab reaches every control in the order of the page, an arrow moves a slider, and the number and the link follow."""
     before = page.locator(".hs-number").text_content()
     reached = []
@@ -58,7 +56,7 @@ def test_the_keyboard_moves_a_slider(page: Any) -> None:
     assert "noise_multiplier=1.0" in page.url
 
 
-def test_a_link_holds_the_settings(page: Any, chromium: Any) -> None:
+def test_a_link_holds_the_settings(page, chromium):
     """The address of a page, opened elsewhere, shows the same settings and the same number."""
     page.get_by_label("Mechanism").select_option("laplace")
     page.get_by_label("Steps", exact=True).fill("77")
@@ -71,7 +69,7 @@ def test_a_link_holds_the_settings(page: Any, chromium: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_nothing_is_wider_than_the_screen(folder: Path, chromium: Any, width: int) -> None:
+def test_nothing_is_wider_than_the_screen(folder, chromium, width):
     """The page does not scroll sideways, with any mechanism."""
     page = explorer_page.opened(chromium, folder, "full.html", viewport={"width": width, "height": 800})
     for kind in ("poisson", "fixed", "last_iterate"):
@@ -79,7 +77,7 @@ def test_nothing_is_wider_than_the_screen(folder: Path, chromium: Any, width: in
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), kind
 
 
-def test_the_newest_request_wins(page: Any) -> None:
+def test_the_newest_request_wins(page):
     """Many changes at once end at the number of the last, which no older one replaces."""
     field = page.get_by_label("Steps", exact=True)
     page.evaluate(
@@ -100,7 +98,7 @@ def test_the_newest_request_wins(page: Any) -> None:
     assert page.locator(".hs-number").text_content() == last
 
 
-def test_a_part_without_an_answer_says_so(page: Any) -> None:
+def test_a_part_without_an_answer_says_so(page):
     """Gaussian noise at delta 0 has no finite epsilon, a budget of 0 no noise; the page says both, and does not keep older numbers."""
     explorer_page.choose(page, {"mechanism": "gaussian", "delta": 0, "budget": 0}, "done")
     assert page.locator(".hs-number").text_content() == "no finite ε at δ = 0"
@@ -139,7 +137,7 @@ WATCHED = """() => {
 @pytest.mark.parametrize(
     ("name", "label"), [("full.html", "Noise multiplier"), ("small.html", "Noise multiplier"), ("full.html", "δ")]
 )
-def test_an_old_number_is_marked_from_the_key_on(folder: Path, chromium: Any, name: str, label: str) -> None:
+def test_an_old_number_is_marked_from_the_key_on(folder, chromium, name, label):
     """Whatever is typed, from this very event on all that was true of older settings is grey and busy, until it is true of the new ones."""
     page = explorer_page.opened(chromium, folder, name)
     assert not page.locator("[aria-busy]").count()
@@ -158,7 +156,7 @@ def test_an_old_number_is_marked_from_the_key_on(folder: Path, chromium: Any, na
     assert page.evaluate("wrong") == []
 
 
-def test_a_refusal_leaves_nothing_of_older_settings(page: Any) -> None:
+def test_a_refusal_leaves_nothing_of_older_settings(page):
     """Beside an error there are no lines, no statement, no certificate and no noise that were true of other settings and could be copied."""
     page.evaluate(TYPE, ["noise_multiplier", "-1"])
     explorer_page.wait(page, "error")
@@ -171,7 +169,7 @@ def test_a_refusal_leaves_nothing_of_older_settings(page: Any) -> None:
     assert not page.locator("[aria-busy]").count()
 
 
-def test_a_slow_statement_does_not_freeze_the_number(page: Any) -> None:
+def test_a_slow_statement_does_not_freeze_the_number(page):
     """While the statement of a setting whose deltas take long is computed, a newer setting has its number within seconds."""
     slow = {"mechanism": "poisson", "batches": "records", "adjacency": "replace", "length": "steps", "delta": 1e-6}
     page.evaluate(
@@ -192,7 +190,7 @@ def test_a_slow_statement_does_not_freeze_the_number(page: Any) -> None:
     assert page.evaluate("performance.now()") - began < 1000 * processes.seconds(3)
 
 
-def test_dragging_for_long_keeps_the_link(page: Any) -> None:
+def test_dragging_for_long_keeps_the_link(page):
     """Safari refuses to write an address more than a hundred times in half a minute: all changes are answered, and the last is in the address."""
     page.evaluate(
         """async () => {
@@ -218,9 +216,9 @@ def test_dragging_for_long_keeps_the_link(page: Any) -> None:
     assert page.locator(".hs-number").text_content() == last
 
 
-def test_no_drawing_has_an_endless_coordinate(page: Any) -> None:
+def test_no_drawing_has_an_endless_coordinate(page):
     """At delta 0, at epsilons near the largest double and at the largest number of steps, Chromium finds no fault with the drawings, and every figure has one."""
-    said: list[str] = []
+    said = []
     page.on("console", lambda message: said.append(message.text))
     most = 2**53
     for link in (
@@ -234,7 +232,7 @@ def test_no_drawing_has_an_endless_coordinate(page: Any) -> None:
     assert not said
 
 
-def test_the_search_for_noise_says_how_far_it_went(page: Any) -> None:
+def test_the_search_for_noise_says_how_far_it_went(page):
     """Where a million times the noise is too little, the page does not say that no noise is enough: 1e5 would be here."""
     explorer_page.choose(page, {"mechanism": "gaussian", "noise_multiplier": 1e-4, "steps": 10**6, "budget": 1}, "done")
     text = page.locator(".hs-noise").text_content()
@@ -244,7 +242,7 @@ def test_the_search_for_noise_says_how_far_it_went(page: Any) -> None:
 THEME = ":root { --color-foreground-primary: #000; --color-background-primary: #fff; --color-brand-primary: #00f; }"
 
 
-def test_the_statement_is_printed_whole(page: Any) -> None:
+def test_the_statement_is_printed_whole(page):
     """On paper nothing scrolls, so nothing may be cut off."""
     page.emulate_media(media="print")
     assert page.evaluate(
@@ -253,7 +251,7 @@ def test_the_statement_is_printed_whole(page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) -> None:
+def test_drawings_have_forced_colours(folder, chromium, scheme):
     """Cells, marks and curves have the system's colours, whatever a theme's are: no black on black."""
     page = explorer_page.opened(chromium, folder, forced_colors="active", color_scheme=scheme)
     page.add_style_tag(content=THEME)
@@ -274,7 +272,7 @@ def test_drawings_have_forced_colours(folder: Path, chromium: Any, scheme: str) 
     assert found == forced
 
 
-def test_words_for_those_who_do_not_see(page: Any) -> None:
+def test_words_for_those_who_do_not_see(page):
     """Buttons of one name are told apart; the map of the last iterate says that more records lower epsilon, as they do."""
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     buttons = [node for node in tree if not node["ignored"] and node["role"]["value"] == "button"]

@@ -3,7 +3,6 @@
 import importlib.metadata
 import importlib.util
 import re
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ RECORDS, BATCH, EPOCHS, NOISE, DELTA = 60_000, 256, 15, 1.1, 1e-5
 
 
 @pytest.fixture
-def library() -> Any:
+def library():
     """Load the file of the statements alone: the package around it wants TensorFlow, the file does not."""
     try:
         files = importlib.metadata.files("tensorflow-privacy") or []
@@ -26,8 +25,6 @@ def library() -> Any:
     pytest.importorskip("absl")
     (path,) = [file.locate() for file in files if file.name == "compute_dp_sgd_privacy_lib.py"]
     spec = importlib.util.spec_from_file_location("compute_dp_sgd_privacy_lib", path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

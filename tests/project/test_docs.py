@@ -19,7 +19,7 @@ DOCS = ROOT / "docs"
 SPOKEN = {".py", ".md", ".toml", ".hpp", ".cpp", ".h", ".html", ".cff"}
 
 
-def test_public_rooms_have_a_page() -> None:
+def test_public_rooms_have_a_page():
     """The table of docs/index.md has a line for every public room, with a page that is there."""
     rows = re.findall(r"^\| (.*)", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
     for package in (ROOT / "python" / "hockeystick").glob("[a-z]*/__init__.py"):
@@ -30,7 +30,7 @@ def test_public_rooms_have_a_page() -> None:
         assert all((DOCS / page).exists() for page in pages), package
 
 
-def test_titles_are_the_labels_of_the_navigation() -> None:
+def test_titles_are_the_labels_of_the_navigation():
     """No page has another name in the navigation than its title, and no two pages have the same title."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
     labelled = {line for text in texts.values() for line in re.findall(r"^[^|<>`#\n]+ <[\w/]+>$", text, re.MULTILINE)}
@@ -40,7 +40,7 @@ def test_titles_are_the_labels_of_the_navigation() -> None:
     assert len(titles) == len(set(titles))
 
 
-def test_formulas_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formulas_are_known(monkeypatch):
     """Every formula becomes MathML: seconds, where building the site takes a minute."""
     latex = pytest.importorskip("docutils.utils.math.latex2mathml")
     monkeypatch.syspath_prepend(DOCS / "extensions")
@@ -58,7 +58,7 @@ def test_formulas_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert unknown == []
 
 
-def test_pages_leave_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pages_leave_no_files(monkeypatch, tmp_path):
     """A page is built in a folder of its own: what its blocks write is there for the next block, and nowhere for the next page."""
     executed = explorer_page.extension("executed")
     monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def test_pages_leave_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_plan_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_is_what_is_printed(capsys):
     """The command of the planning page prints the table shown, to the last digit but one."""
     text = (DOCS / "federated" / "planning.md").read_text(encoding="utf-8")
     ((command, shown),) = re.findall(r"```console\n\$ hockeystick (.*?[^\\])\n(.*?)```", text, re.DOTALL)
@@ -87,7 +87,7 @@ def test_plan_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         assert row == pytest.approx(known, rel=2e-3)
 
 
-def test_snippets_are_tested() -> None:
+def test_snippets_are_tested():
     """The lines of the C++ and CMake examples stand in the downstream project."""
     text = (DOCS / "project" / "embedding.md").read_text(encoding="utf-8")
     for line in (
@@ -98,13 +98,13 @@ def test_snippets_are_tested() -> None:
         assert any(line in path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "embed").iterdir())
 
 
-def words(folder: str, *kinds: str) -> dict[str, set[str]]:
+def words(folder, *kinds):
     """Return the words of each source file below a folder of the repository."""
     files = [path for kind in kinds for path in (ROOT / folder).rglob(f"*{kind}")]
     return {path.as_posix(): set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in files}
 
 
-def test_code_names_of_the_proofs_exist() -> None:
+def test_code_names_of_the_proofs_exist():
     """Every file and name in backticks in docs/core and cpp/README.md is in cpp/, or is a name of the Python package or the checker."""
     sources, python = (
         words("cpp", ".hpp", ".h", ".cpp", ".cxx", ".js"),
@@ -122,7 +122,7 @@ def test_code_names_of_the_proofs_exist() -> None:
     assert missing == []
 
 
-def test_nothing_asks_an_index_for_the_package() -> None:
+def test_nothing_asks_an_index_for_the_package():
     """No message and no page says to install the package by its name: no index has it, and a stranger may take the name."""
     by_name = re.compile(r"""pip install [^\n`]*?["' ]hockeystick\b""")
     folders = ("python", "docs", "examples", "cpp", "bench")

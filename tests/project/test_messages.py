@@ -19,7 +19,7 @@ MANY = np.linspace(0.0, 30.0, 3001)
 class Shown:
     """An object of no use, with a long repr."""
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         """Return much."""
         return "shown " * 20_000
 

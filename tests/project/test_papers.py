@@ -3,14 +3,13 @@
 import importlib
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hockeystick import figures, published
 from hockeystick.published import statements
-from hockeystick.published.statements import PAPERS, Row, rows
+from hockeystick.published.statements import PAPERS, rows
 from hockeystick.published.warning import quietly
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +28,7 @@ ROWS = [(paper, row) for paper in PAPERS for row in rows(paper)]
 EXAMPLES = [pytest.param(paper, row, id=f"{paper} {row.name}") for paper, row in ROWS if row.python]
 
 
-def is_public(name: str) -> bool:
+def is_public(name):
     """Say whether a name below hockeystick leads through public names only, to a function, a class or a member of one."""
     *path, last = f"hockeystick.{name}".split(".")
     found, listed = importlib.import_module("hockeystick"), True
@@ -43,7 +42,7 @@ def is_public(name: str) -> bool:
     return callable(found) or isinstance(found, property)
 
 
-def faults(row: Row) -> Iterator[str]:
+def faults(row):
     """Yield what is wrong with a row and its functions."""
     if not (row.name and row.says and row.verdict):
         yield "no name, no words or no verdict"
@@ -56,7 +55,7 @@ def faults(row: Row) -> Iterator[str]:
     yield from (f"not public below hockeystick: {name}" for name in row.functions if not is_public(name))
 
 
-def faults_of_tests(row: Row) -> Iterator[str]:
+def faults_of_tests(row):
     """Yield test files of a row that name none of its functions, and functions that none of the files names."""
     words = {path: set(re.findall(r"\w+", (ROOT / path).read_text(encoding="utf-8"))) for path in row.tests}
     names = {name.rpartition(".")[2] for name in row.functions}
@@ -65,17 +64,17 @@ def faults_of_tests(row: Row) -> Iterator[str]:
     yield from (f"no test names {name}" for name in names - set().union(*words.values()))
 
 
-def test_statement_has_a_function_or_a_reason() -> None:
+def test_statement_has_a_function_or_a_reason():
     """A row says what the statement is and what it is worth; without a function it says why."""
     assert [f"{paper}, {row.name}: {fault}" for paper, row in ROWS for fault in faults(row)] == []
 
 
-def test_tests_name_the_functions() -> None:
+def test_tests_name_the_functions():
     """Every test file of a row is there and names a function of the row; every function is named by one of them."""
     assert [f"{paper}, {row.name}: {fault}" for paper, row in ROWS for fault in faults_of_tests(row)] == []
 
 
-def test_figures_are_those_of_the_command() -> None:
+def test_figures_are_those_of_the_command():
     """Every name is known to `hockeystick figures`, and every figure that has a number in its paper is in its row."""
     named = {name for _, row in ROWS for name in row.figures}
     known = {entry.name for entry in figures.catalogue()}
@@ -84,7 +83,7 @@ def test_figures_are_those_of_the_command() -> None:
 
 
 @pytest.mark.parametrize(("paper", "row"), EXAMPLES)
-def test_counterexample_refutes(paper: str, row: Row) -> None:
+def test_counterexample_refutes(paper, row):
     """What is false is refuted by its row's own lines, and what the command prints runs by itself; its printed value is no guarantee."""
     found = published.statement(paper, row.name)
     assert found.refuted
@@ -92,7 +91,7 @@ def test_counterexample_refutes(paper: str, row: Row) -> None:
     assert all(number.worth != statements.WORTH["certified"] for number in found.numbers if "printed" in number.label)
 
 
-def test_worth_is_of_functions_that_rows_have() -> None:
+def test_worth_is_of_functions_that_rows_have():
     """What a function's values are worth is said once, of functions that some row has."""
     named = [name for paper in PAPERS for names in statements._table(paper)["worth"].values() for name in names]
     assert len(named) == len(set(named))
@@ -100,7 +99,7 @@ def test_worth_is_of_functions_that_rows_have() -> None:
     assert not any(name.startswith("published.") for name in named)
 
 
-def test_every_paper_has_its_rows_and_its_page() -> None:
+def test_every_paper_has_its_rows_and_its_page():
     """A paper has its number of statements, and a page that shows them; names are different."""
     assert {paper: len(rows(paper)) for paper in PAPERS} == COUNTS
     for paper, (name, _) in PAPERS.items():
@@ -111,7 +110,7 @@ def test_every_paper_has_its_rows_and_its_page() -> None:
     assert {page.stem for page in (DOCS / "papers").glob("*.md")} - {"index"} == {name for name, _ in PAPERS.values()}
 
 
-def test_tables_have_all_rows(tmp_path: Path) -> None:
+def test_tables_have_all_rows(tmp_path):
     """What the site includes has a line for every statement, and a letter with all that is false; a bar in a text makes no cell."""
     pages.write_tables(type("App", (), {"srcdir": tmp_path}))
     lengths = {name: COUNTS[paper] for paper, (name, _) in PAPERS.items()} | {"index": sum(COUNTS.values())}

@@ -9,7 +9,6 @@ import inspect
 import io
 import pkgutil
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,14 @@ SHORT = ("README.md", "docs/guide/start.md", "docs/guide/questions.md", "docs/gu
 
 
 @pytest.fixture(scope="module")
-def watched() -> Iterator[printed_bounds.Printed]:
+def watched():
     """Note what the package returns while this file's tests run."""
     with pytest.MonkeyPatch.context() as patch:
         yield printed_bounds.watch(patch)
 
 
 @pytest.fixture
-def printed(watched: printed_bounds.Printed) -> printed_bounds.Printed:
+def printed(watched):
     """Begin with nothing noted."""
     for noted in (watched.uppers, watched.lowers, watched.faults):
         noted.clear()
@@ -70,7 +69,7 @@ SLOW = (  # a second or more
 )
 
 
-def docstrings(module) -> Iterator[str]:
+def docstrings(module):
     """Yield those of a module's source, since doctest's own finder leaves out what is shown under another module's name."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
@@ -101,7 +100,7 @@ found = training.epsilon(1e-5)
 bracket = training.epsilon_bracket(1e-5)
 print(f"{bracket:.4f} {found!r}", hs.format_upper(found, ".4f"), hs.format_lower(bracket.lower, ".4f"), found)
 """
-    space: dict[str, object] = {}
+    space = {}
     printed_bounds.run(code, space, printed)
     assert printed.faults == []
     for wrong in ('f"{found:.4f}"', '"{:.4f}".format(found)', "round(found, 4)", "found.round(4)"):

@@ -6,7 +6,6 @@ import importlib
 import inspect
 import pickle
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import hockeystick as hs
@@ -67,7 +66,7 @@ CORE_DOORS = {"hockeystick.hpp", "accountant.hpp", "dpsgd.hpp", "pld.hpp", "c_ap
 PACKAGE_DOORS = {"__init__.py", "__main__.py", "_config.py", "_core.pyi", "kernels.py", "kernels.pxd", "py.typed"}
 
 
-def module_name(path: Path) -> str:
+def module_name(path):
     """Return the name by which a file is imported."""
     return ".".join(("hockeystick", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
 
@@ -77,14 +76,14 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 INSIDE = {name: path for name, path in MODULES.items() if name not in ("hockeystick", "hockeystick.__main__")}
 
 
-def includes(header: Path) -> set[str]:
+def includes(header):
     """Return our headers that a header includes."""
     return set(re.findall(r"#include <hockeystick/(\w+/\w+)\.hpp>", header.read_text(encoding="utf-8")))
 
 
-def imports(path: Path) -> set[str]:
+def imports(path):
     """Return our modules that a file imports, also inside functions and for type checkers only."""
-    found: set[str] = set()
+    found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -95,12 +94,12 @@ def imports(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] == "hockeystick"} - {module_name(path)}
 
 
-def room(module: str) -> str:
+def room(module):
     """Return the room of a module, the empty string for the door."""
     return module.partition(".")[2].partition(".")[0]
 
 
-def upward(layers: Mapping[str, str], uses: set[tuple[str, str]]) -> list[str]:
+def upward(layers, uses):
     """Return what breaks a table of layers: a room that uses what it may not, or may use what stands below it."""
     order = list(layers)
     unsorted = [

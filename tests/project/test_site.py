@@ -6,10 +6,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -32,14 +30,14 @@ pytestmark = [
 class Page(HTMLParser):
     """The anchors of a page and what it refers to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         """Read a page."""
         super().__init__()
-        self.anchors: set[str] = set()
-        self.targets: list[str] = []
+        self.anchors = set()
+        self.targets = []
         self.feed(path.read_text(encoding="utf-8"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         """Collect."""
         del tag
         found = {name: value for name, value in attrs if value is not None}
@@ -80,7 +78,7 @@ EXECUTED = PRINTING if effort.NIGHT else effort.dice_of_commit().sample(PRINTING
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """Build the site as its readers would, but for the gallery's pictures; by day a quarter of the pages execute their blocks."""
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
@@ -95,21 +93,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def changed_files() -> str:
+def changed_files():
     """Return what git says of the folder; nothing outside of a checkout."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         return ""
     return processes.run(["git", "status", "--porcelain"], cwd=ROOT).stdout
 
 
-def test_it_builds_without_warnings(site: Path) -> None:
+def test_it_builds_without_warnings(site):
     """Every page is there, and has what its blocks printed."""
     assert len(PRINTING) > 20
     for page in EXECUTED:
         assert 'class="output highlight-text' in (site / f"{page}.html").read_text(encoding="utf-8")
 
 
-def test_every_mechanism_is_in_the_support_table(site: Path) -> None:
+def test_every_mechanism_is_in_the_support_table(site):
     """The support table has every public mechanism."""
     from hockeystick import mechanisms  # noqa: PLC0415
 
@@ -117,7 +115,7 @@ def test_every_mechanism_is_in_the_support_table(site: Path) -> None:
     assert all(f">{name}" in table for name in mechanisms.__all__ if name != "Mechanism")
 
 
-def test_links_lead_somewhere(site: Path) -> None:
+def test_links_lead_somewhere(site):
     """Every link within the site names a file, and an anchor that it has."""
     pages = {path: Page(path) for path in site.rglob("*.html")}
     assert len(pages) > 40
@@ -167,13 +165,13 @@ TERMS = {
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
+def chromium():
     """Start the browser once."""
     with explorer_page.browser() as started:
         yield started
 
 
-def test_terms_of_newcomers_find_their_page(site: Path, chromium: Any) -> None:
+def test_terms_of_newcomers_find_their_page(site, chromium):
     """The search box of the site has the page that answers first or second, and no page twice."""
     page = chromium.new_page()
     page.goto((site / "search.html").as_uri())
@@ -185,7 +183,7 @@ def test_terms_of_newcomers_find_their_page(site: Path, chromium: Any) -> None:
     page.close()
 
 
-def test_pages_do_not_scroll_sideways(site: Path, chromium: Any) -> None:
+def test_pages_do_not_scroll_sideways(site, chromium):
     """From a phone to a wide screen no page is wider than the screen, and neither is its text."""
     page, wide = chromium.new_page(), []
     widths = [320 + round(1600 * k / 19) for k in range(0, 20, effort.at_night(1, by_day=9))]

@@ -12,7 +12,6 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +46,7 @@ VERSIONS = sorted(RECORDS.iterdir(), key=lambda record: Version(record.name))  #
 each_record = pytest.mark.parametrize("record", VERSIONS, ids=lambda record: record.name)
 
 
-def names() -> Iterator[str]:
+def names():
     """Return the public names of Python with those of their parameters, and the options of each command."""
     modules = refused_calls.public_modules()
     listed = [(f"{module.__name__}.{name}", getattr(module, name)) for module in modules for name in module.__all__]
@@ -61,7 +60,7 @@ def names() -> Iterator[str]:
     yield from options(cli.parser())
 
 
-def parameters(of: object) -> str:
+def parameters(of):
     """Return the parameters in brackets, as they are called; nothing of what is not called, or written in C, of which each version tells another."""
     written = inspect.isfunction(of) or inspect.ismethod(of) or (inspect.isclass(of) and not issubclass(of, Exception))
     if not written:
@@ -70,7 +69,7 @@ def parameters(of: object) -> str:
     return str(inspect.Signature(plain))
 
 
-def options(parser: argparse.ArgumentParser) -> Iterator[str]:
+def options(parser):
     """Return each command with its options."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -80,14 +79,14 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
             yield f"{parser.prog} {' '.join(action.option_strings) or action.dest}"
 
 
-def simulated(checkpoint: Path) -> simulate.Result:
+def simulated(checkpoint):
     """Return a short run with a checkpoint."""
     problem = simulate.Problem("logistic", [[0.0, 1.0], [1.0, 0.5], [0.5, 0.0], [1.0, 1.0]], [0, 1, 0, 1], sizes=[2, 2])
     algorithm = simulate.NoisyFedAvg(learning_rate=0.1, local_steps=2, clip_norm=1.0, noise_std=0.1)
     return simulate.run(algorithm, problem, rounds=4, seed=1, record_every=2, checkpoint=checkpoint)
 
 
-def write(record: Path) -> None:
+def write(record):
     """Write the record of this version."""
     from test_specification import CASES  # noqa: PLC0415 - on the path of the script alone
 
@@ -114,7 +113,7 @@ def test_public_names():
     assert (HERE / "names.txt").read_text(encoding="utf-8").splitlines() == list(names())
 
 
-def untold(before: list[str], after: list[str], changelog: str) -> set[str]:
+def untold(before, after, changelog):
     """Return the names of lines that came or went and that the changelog does not have in backticks."""
     changed = {re.split(r"[. ]", line.partition("(")[0])[-1] for line in {*before} ^ {*after}}
     return {name for name in changed if f"`{name}`" not in changelog}

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
-def violations(path: Path) -> str:
+def violations(path):
     """Return what the vendored schema of GitHub workflows finds wrong, without a network."""
     pytest.importorskip("check_jsonschema")
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
@@ -22,7 +22,7 @@ def violations(path: Path) -> str:
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def test_all_are_there() -> None:
+def test_all_are_there():
     """Tests, the night, wheels, docs and benchmarks each have a workflow of that name."""
     assert {"tests", "nightly", "wheels", "docs", "benchmarks"} <= {path.stem for path in WORKFLOWS}
     for path in WORKFLOWS:
@@ -31,12 +31,12 @@ def test_all_are_there() -> None:
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_schema(path: Path) -> None:
+def test_schema(path):
     """A workflow is valid."""
     assert violations(path) == ""
 
 
-def test_schema_finds_mistakes(tmp_path: Path) -> None:
+def test_schema_finds_mistakes(tmp_path):
     """The check would see a job without a machine to run on."""
     broken = tmp_path / "broken.yml"
     broken.write_text("name: broken\non: push\njobs:\n  one:\n    steps:\n      - run: true\n")
@@ -44,7 +44,7 @@ def test_schema_finds_mistakes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_actions_are_pinned(path: Path) -> None:
+def test_actions_are_pinned(path):
     """Each action is named by a commit, with its version beside it; a workflow may only read unless a job says otherwise, and ends some time."""
     text = path.read_text(encoding="utf-8")
     used = re.findall(r"uses: (.+)", text)
@@ -54,26 +54,25 @@ def test_actions_are_pinned(path: Path) -> None:
     assert text.count("runs-on:") == text.count("timeout-minutes:")
 
 
-def test_an_action_has_one_version() -> None:
+def test_an_action_has_one_version():
     """All workflows use the same commit of an action."""
     used = {line for path in WORKFLOWS for line in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))}
     assert len({line.split("@")[0] for line in used}) == len(used)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_scripts_are_there(path: Path) -> None:
+def test_scripts_are_there(path):
     """A script that a workflow runs is in the repository, and so is every extra that it installs."""
     text = path.read_text(encoding="utf-8")
     for script in re.findall(r"(?:change/)?((?:bench|docs|tests)/\w+\.py|\.ci/\w+)", text):
         assert (ROOT / script).is_file(), script
     extras = re.search(r"\[project.optional-dependencies\](.*?)\n\[", (ROOT / "pyproject.toml").read_text(), re.DOTALL)
-    assert extras
     for names in re.findall(r"\.\[([\w,-]+)\]", text):
         for name in names.split(","):
             assert re.search(rf"^{name} = \[", extras.group(1), re.MULTILINE), name
 
 
-def selection(words: list[str]) -> tuple[str, set[str]]:
+def selection(words):
     """Return the marks that pytest is asked for, and the options and paths that could leave tests out."""
     marks = [words[i + 1] for i, word in enumerate(words) if word == "-m"]
     options = ("-k", "--ignore", "--deselect", "--lf", "--last-failed", "--ff", "-x", "--maxfail", "--co")
@@ -81,13 +80,12 @@ def selection(words: list[str]) -> tuple[str, set[str]]:
     return (marks[-1] if marks else ""), left_out
 
 
-def test_stages_run_everything(pytestconfig: pytest.Config) -> None:
+def test_stages_run_everything(pytestconfig):
     """By default what is not slow runs, in .ci/run then what is slow, at night both, and nothing else is left out."""
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     command = re.search(r"<!-- test -->\n```sh\n.* -m pytest(.*)\n```", readme)
     second = re.findall(r"^\S+ -m pytest(.*)$", script, re.MULTILINE)
-    assert command is not None
     assert selection(pytestconfig.getini("addopts")) == ("not slow", set())
     assert selection(shlex.split(command.group(1))) == ("", set())
     assert [selection(shlex.split(words)) for words in second] == [("slow", set())]
@@ -96,7 +94,7 @@ def test_stages_run_everything(pytestconfig: pytest.Config) -> None:
     assert [selection(shlex.split(words)) for words in night] == [("slow or not slow", set())]
 
 
-def test_every_test_file_is_found() -> None:
+def test_every_test_file_is_found():
     """No file of tests has a name that pytest passes over."""
     for folder in ("tests", "bench"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -111,10 +109,9 @@ time.sleep(1000)
 """
 
 
-def test_children_end_with_their_test() -> None:
+def test_children_end_with_their_test():
     """A child that waits for ever, and has a child of its own, hears Ctrl-C and is killed when its time is over."""
     with processes.child([sys.executable, "-c", CHILD]) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "True\n"
     assert process.returncode == -9
     with pytest.raises(subprocess.TimeoutExpired):

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +21,10 @@ class Told(NamedTuple):
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[[str], Told]:
+def run(capsys):
     """Return a function that runs a command line."""
 
-    def told(line: str) -> Told:
+    def told(line):
         try:
             code = main(shlex.split(line))
         except SystemExit as end:
@@ -36,10 +35,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[[str], Told]:
 
 
 @pytest.fixture
-def written(run: Callable[[str], Told]) -> Callable[[str], str]:
+def written(run):
     """Return a function that runs a command line, which succeeds, and returns what it writes."""
 
-    def out(line: str) -> str:
+    def out(line):
         told = run(line)
         assert told.code == 0, told.err
         return told.out
@@ -48,13 +47,13 @@ def written(run: Callable[[str], Told]) -> Callable[[str], str]:
 
 
 @pytest.fixture
-def refused(run: Callable[[str], Told]) -> Callable[..., None]:
+def refused(run):
     """Return a function that checks that a command line ends with an exit code, writes nothing, and says why in one line.
 
     A reason that names the program stands at the beginning of that line, another one anywhere in it.
     """
 
-    def check(line: str, reason: str, code: int = 2) -> None:
+    def check(line, reason, code=2):
         told = run(line)
         assert (told.code, told.out, told.err.count("\n")) == (code, "", 1)
         assert told.err.startswith(reason) if reason.startswith("hockeystick ") else reason in told.err
@@ -63,7 +62,7 @@ def refused(run: Callable[[str], Told]) -> Callable[..., None]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+def folder(tmp_path, monkeypatch, request):
     """Return the folder in which commands run; it has the small plan of the file."""
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(request.module.PLAN)
@@ -71,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 
 
 @pytest.fixture(scope="session")
-def theta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def theta(tmp_path_factory):
     """Return the folder of the sweep of theta, which is run once."""
     out = tmp_path_factory.mktemp("theta")
     sweep.run(drawn_plans.THETA, out)
@@ -79,10 +78,10 @@ def theta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def ask(written: Callable[[str], str]) -> Callable[[str], dict]:
+def ask(written):
     """Return a function that runs a command line and returns its JSON, in which infinity and NaN are none."""
 
-    def answer(line: str) -> dict:
+    def answer(line):
         return json.loads(written(f"{line} --json"), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
     return answer

@@ -41,7 +41,7 @@ PLAN = '[outputs]\ndelta = "theta"\n[axes]\nepsilon = [0.0, 1.0, 2.0]\nr = [0.5,
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     """Return a finished table, a third of whose cells failed."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "plan.toml").write_text(FAILING)
@@ -105,7 +105,7 @@ def test_wrong_place(refused, folder, out, message):
 def test_interrupted(run, monkeypatch):
     """Ctrl-C gives a hint and the shell's exit code."""
 
-    def interrupt(*_arguments: object) -> None:
+    def interrupt(*_arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(importlib.import_module("hockeystick.sweep.running").ThreadPool, "submit", interrupt)

@@ -5,9 +5,7 @@ import itertools
 import math
 import re
 from decimal import Decimal
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +35,7 @@ from hockeystick.sweep.store import stored_sweep
 from hockeystick.sweep.view import choose
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path):
     """Check that a PNG has a picture's size, and is neither blank nor a single patch."""
     pixels = image.imread(path)[..., :3]
     assert min(pixels.shape[:2]) > 400
@@ -45,14 +43,14 @@ def check_picture(path: Path) -> None:
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50
 
 
-def drawn(plan: dict[str, Any], folder: Path, x: str, y: str, budget: float | None = None) -> dict[str, Any]:
+def drawn(plan, folder, x, y, budget=None):
     """Run a plan, and return its figures by their outputs."""
     run(plan, folder)
     return figures_of(choose(parse(plan), x, y), stored_sweep(folder), list(plan["outputs"]), budget)
 
 
 @pytest.mark.slow
-def test_a_picture_for_each_output(theta: Path) -> None:
+def test_a_picture_for_each_output(theta):
     """By default every output gets a heat map, in `_views`."""
     pictures = plot_sweep(theta)
     assert [path.relative_to(theta).as_posix() for path in pictures] == ["_views/delta.png", "_views/log_delta.png"]
@@ -61,7 +59,7 @@ def test_a_picture_for_each_output(theta: Path) -> None:
     assert run(THETA, theta).computed_rows == 0  # pictures do not disturb the sweep
 
 
-def test_one_output_as_svg(theta: Path, tmp_path: Path) -> None:
+def test_one_output_as_svg(theta, tmp_path):
     """One output can be asked for, as SVG, in another directory, with the names and units of the arguments on it."""
     (picture,) = plot_sweep(theta, value="delta", format="svg", destination=tmp_path / "new" / "pictures")
     assert picture == tmp_path / "new" / "pictures" / "delta.svg"
@@ -70,7 +68,7 @@ def test_one_output_as_svg(theta: Path, tmp_path: Path) -> None:
     assert all(f"<!-- {label} -->" in text for label in ("epsilon (nats)", "r (standard deviations)", "delta = theta"))
 
 
-def test_lines_for_one_axis(theta: Path) -> None:
+def test_lines_for_one_axis(theta):
     """With one numeric axis left, all outputs are lines of one picture."""
     (picture,) = plot_sweep(theta, slices={"epsilon": "4"})
     assert picture.name == "outputs.png"
@@ -87,10 +85,9 @@ FEDERATION = {**drawn_plans.FEDERATION, "outputs": {"mu": "federated.fedavg_gdp"
 
 
 @pytest.mark.slow
-def test_panels(tmp_path: Path) -> None:
+def test_panels(tmp_path):
     """Short axes become panels; a zipped axis is drawn by its first argument without repeats, in rising order."""
     view = choose(parse(FEDERATION))
-    assert view.y is not None
     assert (view.x.name, view.y.name) == ("local_steps", "noise_std")
     assert view.x.values.tolist() == [20, 50, 100, 200]
     assert view.titles == [
@@ -105,7 +102,7 @@ def test_panels(tmp_path: Path) -> None:
     assert {label.get_rotation() for panel in figure.axes for label in panel.get_xticklabels()} == {0.0}
 
 
-def test_words_below_a_panel_do_not_meet(tmp_path: Path) -> None:
+def test_words_below_a_panel_do_not_meet(tmp_path):
     """Where several arguments move together, the long words at neighbouring ticks are turned so far that they miss each other."""
     moving = {
         "local_steps": [5, 100, 500, 2000, 10000],
@@ -124,7 +121,7 @@ def test_words_below_a_panel_do_not_meet(tmp_path: Path) -> None:
     assert min(np.diff(places)) * turned > height
 
 
-def test_too_many_panels() -> None:
+def test_too_many_panels():
     """Of an axis that does not fit into six panels some values are drawn, both ends among them; the title tells that."""
     axes = {"num_clients": [50, 100, 200, 400], "noise_std": [1.0, 0.1, 0.01, 0.5], "schedule": ["constant", "cyclic"]}
     view = choose(parse({**FEDERATION, "axes": axes}), x="noise_std", y="local_steps")
@@ -133,20 +130,20 @@ def test_too_many_panels() -> None:
     assert (view.held, view.chosen) == ("", "panels for 3 of the 4 values of num_clients")
 
 
-def test_slices() -> None:
+def test_slices():
     """A held argument may be any of a zipped axis, or a word; a logspace value need not be typed in full."""
     view = choose(parse(FEDERATION), slices={"rounds": "20", "schedule": "cyclic", "num_clients": "100"})
     assert view.held == "num_clients = 100, schedule = cyclic, local_steps = 20, rounds = 20"
     assert choose(parse(THETA), slices={"r": "0.278"}).held == "r = 0.278256"
 
 
-def test_long_axes_are_thinned() -> None:
+def test_long_axes_are_thinned():
     """A picture takes no more points along an axis than it has pixels, both ends among them."""
     view = choose(parse({**THETA, "axes": {"epsilon": {"linspace": [0.0, 1.0], "num": 5000}, "r": R}}))
     assert (len(view.x.points), view.x.values[0], view.x.values[-1]) == (1000, 0.0, 1.0)
 
 
-def test_unfinished_and_bad_cells(tmp_path: Path) -> None:
+def test_unfinished_and_bad_cells(tmp_path):
     """Missing parts, NaN and columns of one value are drawn as far as they go."""
     plan = {**THETA, "shard_rows": 10, "axes": {"epsilon": EPS, "r": [-1.0, *np.geomspace(0.1, 10, 9).tolist()]}}
     run(plan, tmp_path / "out")
@@ -158,13 +155,13 @@ def test_unfinished_and_bad_cells(tmp_path: Path) -> None:
     plot_sweep(tmp_path / "out", value="delta")  # hatched all over
 
 
-def test_no_sweep(tmp_path: Path) -> None:
+def test_no_sweep(tmp_path):
     """A directory without a manifest is refused; sweep/test_parquet_part has a broken part."""
     with pytest.raises(ValueError, match=r"out must be the directory of a sweep, not "):
         plot_sweep(tmp_path)
 
 
-def test_axes_of_arrays() -> None:
+def test_axes_of_arrays():
     """A heat map has logarithmic axes where values are spaced by ratios; a single line names its axis."""
     eps, r = np.linspace(0, 4, 9), np.geomspace(0.1, 2, 10)
     figure = heat_map(eps, r, hs.theta(eps, r[:, None]), x_label="epsilon", y_label="r", label="delta", title="t")
@@ -177,7 +174,7 @@ ONE, EMPTY = [1.0, 2.0, 3.0], [np.nan] * 3
 MANY = {f"line{k}": [k + 1.0, k + 2.0, k + 3.0] for k in range(10)}
 
 
-def analyses(**curves: list[float]) -> utility.Analyses:
+def analyses(**curves):
     """Return analyses with these values; those whose name begins with "printed" are printed."""
     return utility.Analyses(
         SimpleNamespace(delta=1e-6),  # all that a picture tells of the training
@@ -189,7 +186,7 @@ def analyses(**curves: list[float]) -> utility.Analyses:
     )
 
 
-def test_lines_and_their_dashes() -> None:
+def test_lines_and_their_dashes():
     """Each analysis has its line and its name; a printed one is dashed, others are not."""
     figure = plot.analyses(analyses(one=[1.0, 2.0, 3.0], printed=[2.0, 3.0, np.nan]))
     lines = figure.axes[0].lines
@@ -199,7 +196,7 @@ def test_lines_and_their_dashes() -> None:
     assert list(lines[0].get_xdata()) == [1, 10, 100]
 
 
-def test_equal_lines_are_one() -> None:
+def test_equal_lines_are_one():
     """Lines within a percent are drawn once with both names, unless one is certified and the other printed."""
     figure = plot.analyses(
         analyses(one=[1.0, 2.0, 3.0], two=[1.005, 2.0, 3.0], printed=[1.0, 2.0, 3.0], other=[1.0, 2.1, 3.0])
@@ -208,7 +205,7 @@ def test_equal_lines_are_one() -> None:
     assert labels == ["one (record) = two (record)", "printed (record)", "other (record)"]
 
 
-def test_at_most_eight_lines_with_their_own_markers() -> None:
+def test_at_most_eight_lines_with_their_own_markers():
     """What has no place is named in the title; eight lines have eight markers."""
     figure = plot.analyses(analyses(**MANY))
     lines = figure.axes[0].lines
@@ -271,12 +268,12 @@ def test_refused(call, reason, theta):
         (1.0, 1.0, False, []),
     ],
 )
-def test_iso_levels_are_round(least: float, greatest: float, log: bool, expected: list[float]) -> None:
+def test_iso_levels_are_round(least, greatest, log, expected):
     """Iso-lines stand at round numbers strictly inside the range."""
     np.testing.assert_allclose(iso_levels(least, greatest, log), expected, rtol=1e-12)
 
 
-def test_scales() -> None:
+def test_scales():
     """An axis is logarithmic where its values were spaced by ratios. Only values without a sign and with a wide range get a log colour; an underflow to zero does not prevent it."""
     assert is_wide(np.array([1e-300, 1.0]))
     assert is_wide(np.array([0.0, 1e-3, 1.0, np.nan, np.inf]))
@@ -289,7 +286,7 @@ def test_scales() -> None:
     assert not is_geometric(np.array([0.0, 1.0, 2.0]))
 
 
-def test_pictures_take_the_readers_colours(tmp_path: Path) -> None:
+def test_pictures_take_the_readers_colours(tmp_path):
     """On a dark style the paper is dark, letters and axes are light, and iso-lines stay legible."""
     style = pytest.importorskip("matplotlib.style")
     eps = np.linspace(0, 4, 9)
@@ -390,7 +387,7 @@ def test_training_with_a_learnt_clip_norm():
     figure.canvas.draw()
 
 
-def test_budget_runs_along_cells(tmp_path: Path) -> None:
+def test_budget_runs_along_cells(tmp_path):
     """The line of a budget runs along the borders of the cells that keep it, and the title says what it is."""
     plan = {
         "outputs": {"epsilon": "dpsgd_epsilon"},
@@ -411,7 +408,7 @@ def test_budget_runs_along_cells(tmp_path: Path) -> None:
     assert f"at most {budget:.12g} to its right" in figure.get_suptitle().replace("\n", " ")
 
 
-def test_borders_go_along_every_side_once() -> None:
+def test_borders_go_along_every_side_once():
     """Of any cells that keep a budget, the lines go once along each side to a cell that does not; a border without ends is closed."""
     rng = np.random.default_rng(3)
     for share in (0.05, 0.3, 0.5, 0.9):
@@ -429,7 +426,7 @@ def test_borders_go_along_every_side_once() -> None:
     assert len(line) == 5
 
 
-def test_the_side_of_a_budget_is_named() -> None:
+def test_the_side_of_a_budget_is_named():
     """The title says where less lies: above and to the right where both arguments lower the value."""
     falling = 10.0 - np.add.outer(np.arange(4), np.arange(5))[None]
     assert side_within(falling, 7.0) == "above it and to its right"

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason=f"needs one of {', '.join(BROWSERS)}")
 DARK, LIGHT = 0, 1  # as the browser numbers them
 
-DPSGD: dict[str, Any] = {
+DPSGD = {
     "title": "DP-SGD",
     "shard_rows": 200,
     "outputs": {"epsilon": "dpsgd_epsilon"},
@@ -43,13 +42,13 @@ DPSGD: dict[str, Any] = {
 }
 
 
-def text(page: Path) -> str:
+def text(page):
     """Return the words of a page: no scripts, no styles, no tags."""
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]*>", " ", bare).split())
 
 
-def browse(page: Path, *options: str) -> str:
+def browse(page, *options):
     """Open a page in a browser without a network, wait for it, and return what the browser prints."""
     command = [str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     command += [f"--user-data-dir={page.parent / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND"]
@@ -58,7 +57,7 @@ def browse(page: Path, *options: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unfinished(tmp_path_factory):
     """Return the report of a sweep of DP-SGD with refused cells, of which the second part of four is lost."""
     out = tmp_path_factory.mktemp("sweep")
     run(DPSGD, out)
@@ -67,7 +66,7 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
-def test_sample_is_the_table(tmp_path: Path) -> None:
+def test_sample_is_the_table(tmp_path):
     """The numbers of the page are those of the direct call, in the order of slices, y and x."""
     plan = parse({**DPSGD, "outputs": {"epsilon": "dpsgd_epsilon", "again": "dpsgd_epsilon"}})
     run(plan.source, tmp_path)
@@ -91,7 +90,7 @@ def test_sample_is_the_table(tmp_path: Path) -> None:
         ((2, 3), (2, 3)),
     ],
 )
-def test_long_tables_are_reduced(lengths: tuple[int, ...], shown: tuple[int, ...]) -> None:
+def test_long_tables_are_reduced(lengths, shown):
     """A page takes whole slices of at most 300,000 numbers, with both ends of every axis."""
     names = ("noise_multiplier", "sampling_rate", "steps", "delta")
     ends = {name: [0.1, 1.0] for name in names} | {"steps": [1, 400]}
@@ -106,7 +105,7 @@ def test_long_tables_are_reduced(lengths: tuple[int, ...], shown: tuple[int, ...
     assert [(at[0], at[-1]) for at in points] == [(0, length - 1) for length in lengths]
 
 
-def test_page_says_what_it_leaves_out(tmp_path: Path) -> None:
+def test_page_says_what_it_leaves_out(tmp_path):
     """A page of a part of the table says how many cells it has, and of each axis how many values; least and greatest are of all cells."""
     axes = {"epsilon": {"linspace": [0.0, 4.0], "num": 300}, "r": {"logspace": [0.1, 10.0], "num": 100}}
     run({**THETA, "shard_rows": 4096, "axes": axes}, tmp_path)  # the least value is in the last part
@@ -119,7 +118,7 @@ def test_page_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert f"{least} {greatest} 0" in words
 
 
-def test_labels_and_origin(tmp_path: Path) -> None:
+def test_labels_and_origin(tmp_path):
     """Each output has its label and the label its meaning; a formula that is no bound is called so; versions and plan are there."""
     run(FEDERATION, tmp_path / "out")
     page = report_sweep(tmp_path / "out", tmp_path / "new" / "page.html", slices={"schedule": "cyclic"})
@@ -134,7 +133,7 @@ def test_labels_and_origin(tmp_path: Path) -> None:
     assert "&#34;noise_std&#34;" in words  # the plan
 
 
-def test_incomplete_run_says_what_is_missing(unfinished: Path) -> None:
+def test_incomplete_run_says_what_is_missing(unfinished):
     """A lost part is told with its cells, and refused cells with their reason."""
     words = text(unfinished)
     assert "Incomplete: 200 of 720 cells are missing. Not computed yet, or not whole: cells 200 to 399." in words
@@ -142,7 +141,7 @@ def test_incomplete_run_says_what_is_missing(unfinished: Path) -> None:
     assert "480 epsilon: sampling_rate must lie in [0, 1], not 2.0" in words
 
 
-def test_nothing_is_there_yet(tmp_path: Path) -> None:
+def test_nothing_is_there_yet(tmp_path):
     """A run that was killed before its first part has a page all the same."""
     run(THETA, tmp_path)
     for part in (tmp_path / "cells").iterdir():
@@ -150,7 +149,7 @@ def test_nothing_is_there_yet(tmp_path: Path) -> None:
     assert "Incomplete: 120 of 120 cells are missing." in text(report_sweep(tmp_path))
 
 
-def test_page_loads_nothing_and_runs_nothing(theta: Path) -> None:
+def test_page_loads_nothing_and_runs_nothing(theta):
     """No tag of the page refers to a file or a site, and texts of the plan are texts."""
     page = report_sweep(theta).read_text(encoding="utf-8")
     tags = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
@@ -163,7 +162,7 @@ def test_page_loads_nothing_and_runs_nothing(theta: Path) -> None:
 
 @needs_browser
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
-def test_screenshot(unfinished: Path, scheme: int) -> None:
+def test_screenshot(unfinished, scheme):
     """A browser without a network draws the page, in the colours of its scheme."""
     image = pytest.importorskip("matplotlib.image")
     shot = unfinished.parent / f"{scheme}.png"
@@ -179,20 +178,18 @@ def test_screenshot(unfinished: Path, scheme: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def probed(unfinished: Path) -> dict[str, Any]:
+def probed(unfinished):
     """Return what a reader sees who chooses every slice in turn, and then points at the first cell."""
     page = unfinished.with_name("probed.html")
     start, _, end = unfinished.read_text(encoding="utf-8").rpartition("</body>")
     probe = Path(__file__).with_name("probe.js").read_text(encoding="utf-8")
     page.write_text(f"{start}<script>{probe}</script></body>{end}", encoding="utf-8")
     found = re.search(r'<pre id="probe">(.*?)</pre>', browse(page, "--dump-dom"), re.DOTALL)
-    assert found
-    seen: dict[str, Any] = json.loads(html.unescape(found.group(1)))
-    return seen
+    return json.loads(html.unescape(found.group(1)))
 
 
 @needs_browser
-def test_choice_of_a_slice(probed: dict[str, Any]) -> None:
+def test_choice_of_a_slice(probed):
     """Choosing a value of the argument that is not drawn puts its cells into the picture, with all their digits."""
     noise, steps = np.geomspace(0.5, 8.0, 24), np.arange(100, 1001, 100)
     expected = hs.dpsgd_epsilon(noise, np.array([0.01, 0.1])[:, None, None], steps[:, None], 1e-5)
@@ -204,7 +201,7 @@ def test_choice_of_a_slice(probed: dict[str, Any]) -> None:
 
 
 @needs_browser
-def test_hover(probed: dict[str, Any]) -> None:
+def test_hover(probed):
     """Pointing at a cell shows its arguments and its value, with all their digits."""
     value = float(hs.dpsgd_epsilon(0.5, 0.01, 100, 1e-5))
     assert (
@@ -213,14 +210,14 @@ def test_hover(probed: dict[str, Any]) -> None:
     )
 
 
-def test_command(theta: Path, written: Any, refused: Any) -> None:
+def test_command(theta, written, refused):
     """The command writes the page and prints its path; a wrong axis is one line and exit code 2."""
     assert written(f"sweep report {theta} --x r") == f"{theta / '_views/report.html'}\n"
     refused(f"sweep report {theta} --x sigma", "hockeystick sweep: argument --x: must be a numeric axis")
     assert run(THETA, theta).computed_rows == 0  # the page does not disturb the sweep
 
 
-def test_table_at_a_url(tmp_path: Path) -> None:
+def test_table_at_a_url(tmp_path):
     """A table on another file system is read there; the page is written here, and a place for it must be given."""
     pytest.importorskip("fsspec")
     url = f"memory://{tmp_path.name}"
@@ -230,7 +227,7 @@ def test_table_at_a_url(tmp_path: Path) -> None:
     assert "All 120 cells of the plan are there." in text(report_sweep(url, tmp_path / "page.html"))
 
 
-def test_controls(tmp_path: Path) -> None:
+def test_controls(tmp_path):
     """A budget is on a slider, rounded up; a long axis too; captions do not say a word twice; a phone is told its width."""
     axes = {"noise_multiplier": [1.0, 2.0], "sampling_rate": [0.01, 0.02], "steps": list(range(100, 2100, 100))}
     plan = {"outputs": {"certified": "dpsgd_epsilon"}, "axes": axes, "fixed": {"delta": 1e-5}}

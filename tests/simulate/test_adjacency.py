@@ -8,8 +8,6 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +19,10 @@ from small_runs import EVERYONE, LEARNT, run
 pytest.importorskip("numba")
 
 from hockeystick import audit, simulate
-from hockeystick.simulate.algorithms.algorithm import Algorithm
 from hockeystick.sweep.training_settings import training
 
 # The samplers at places 1, 5 and 9, from 0, have no case in the first stage, by share(4) below: those of draws take long.
-SAMPLERS: tuple[simulate.Participation, ...] = (
+SAMPLERS = (
     simulate.EveryRound(),
     simulate.Poisson(0.1),
     simulate.Poisson(0.5),
@@ -37,12 +34,12 @@ SAMPLERS: tuple[simulate.Participation, ...] = (
     simulate.Cyclic(2),
     simulate.WithReplacement(3),
 )
-SILO: dict[str, Any] = {"clip_norm": 1.0, "noise_std": 0.6}
-VIEWS: tuple[Any, ...] = (None, "messages", "every_model", "last_model")
+SILO = {"clip_norm": 1.0, "noise_std": 0.6}
+VIEWS = (None, "messages", "every_model", "last_model")
 Law = dict[float, float]  # means of normal laws, and their probabilities
 
 
-def minibatch(records: simulate.Participation) -> list[Algorithm]:
+def minibatch(records):
     """Return the algorithms whose messages are noisy mean gradients of batches."""
     return [
         simulate.NoisyMinibatchSGD(learning_rate=1.0, records=records, **SILO),
@@ -51,7 +48,7 @@ def minibatch(records: simulate.Participation) -> list[Algorithm]:
     ]
 
 
-def batches(sampler: simulate.Participation, mine: int, others: int) -> dict[tuple[int, int], float]:
+def batches(sampler, mine, others):
     """Return the law of the first round's batch: how often the first record is in it, which may be absent, and how many others."""
     population = mine + others
     size = getattr(sampler, "size", population)
@@ -70,32 +67,32 @@ def batches(sampler: simulate.Participation, mine: int, others: int) -> dict[tup
     return {(mine, size - mine): 1.0}
 
 
-def mean_law(sampler: simulate.Participation, mine: float | None, others: float, count: int, rounds: int) -> Law:
+def mean_law(sampler, mine, others, count, rounds):
     """Return the law of the mean of all messages' sum; `mine` is the first record's gradient, None if it is absent."""
     present = int(mine is not None)
     divisor = getattr(sampler, "expected_batch_size", None) or (
         getattr(sampler, "size", count + present) * getattr(sampler, "sampling_rate", 1.0)
     )
-    once: Law = Counter()
+    once = Counter()
     for (i, k), probability in batches(sampler, present, count).items():
         if probability < 1e-12:
             continue  # one that leaves out is a lower end
         once[(i * (mine or 0.0) + k * others) / divisor] += probability
-    law: Law = {0.0: 1.0}
+    law = {0.0: 1.0}
     for _ in range(rounds):
-        longer: Law = Counter()
+        longer = Counter()
         for (a, p), (b, q) in itertools.product(law.items(), once.items()):
             longer[round(a + b, 9)] += p * q
         law = longer
     return law
 
 
-def exact_delta(one: Law, other: Law, deviation: float, epsilon: float) -> float:
+def exact_delta(one, other, deviation, epsilon):
     """Return the larger hockey-stick divergence of two mixtures of normal laws, by the trapezoidal rule."""
     means = [*one, *other]
     x = np.linspace(min(means) - 9 * deviation, max(means) + 9 * deviation, 100_001)
 
-    def density(law: Law) -> Any:
+    def density(law):
         bells = sum(weight * np.exp(-0.5 * ((x - mean) / deviation) ** 2) for mean, weight in law.items())
         return bells / (deviation * math.sqrt(2 * math.pi))
 
@@ -104,12 +101,12 @@ def exact_delta(one: Law, other: Law, deviation: float, epsilon: float) -> float
     return max(float(integrate.trapezoid(end, x)) for end in ends)
 
 
-def neighbours(adjacency: str, mine: float) -> Iterator[float | None]:
+def neighbours(adjacency, mine):
     """Yield what a record may become: another one, or none."""
     yield from (None,) if adjacency == "add_or_remove" else (-mine, 0.0)
 
 
-def test_the_exact_law_by_hand() -> None:
+def test_the_exact_law_by_hand():
     """Ten records in full Poisson batches of nine +1 and one -1: without the latter the mean is 1, a fifth above, at noise .1."""
     laws = [mean_law(simulate.Poisson(1.0), mine, 1.0, 9, 1) for mine in (-1.0, None)]
     assert [{mean: p for mean, p in law.items() if p > 0} for law in laws] == [{0.8: 1.0}, {1.0: 1.0}]
@@ -121,7 +118,7 @@ def test_the_exact_law_by_hand() -> None:
 @pytest.mark.share(4, by_day=2)
 @pytest.mark.parametrize("others", [1.0, -1.0, 0.0])
 @pytest.mark.parametrize("records", SAMPLERS, ids=repr)
-def test_messages_leak_no_more_than_is_certified(records: simulate.Participation, others: float) -> None:
+def test_messages_leak_no_more_than_is_certified(records, others):
     """Every algorithm with batches, every view: what a record that is removed, added or replaced changes, in one round and in three."""
     mine, count = 1.0, 7
     problem = simulate.Problem("linear", [[mine]] + [[others]] * count)
@@ -141,7 +138,7 @@ def test_messages_leak_no_more_than_is_certified(records: simulate.Participation
 
 
 @pytest.mark.parametrize("records", SAMPLERS, ids=repr)
-def test_learnt_clip_norms_leak_no_more_than_is_certified(records: simulate.Participation) -> None:
+def test_learnt_clip_norms_leak_no_more_than_is_certified(records):
     """All gradients have the clip norm: mean and count move along one line, on which both releases are one normal law."""
     count, noise = 7, 2.0
     problem = simulate.Problem("linear", [[1.0]] * (1 + count))
@@ -156,7 +153,7 @@ def test_learnt_clip_norms_leak_no_more_than_is_certified(records: simulate.Part
             assert exact_delta(one, other, noise / divisor, guarantee.epsilon(1, delta)) <= delta * (1 + 1e-6)
 
 
-def test_a_public_divisor_is_for_records_added_or_removed() -> None:
+def test_a_public_divisor_is_for_records_added_or_removed():
     """Without one a record is replaced; models are what the divisor says."""
     problem = simulate.Problem("linear", [[1.0]] * 8)
     for size, adjacency, end in ((None, "replace", -1.0), (5, "add_or_remove", -8 / 5)):
@@ -166,9 +163,9 @@ def test_a_public_divisor_is_for_records_added_or_removed() -> None:
         assert run(algorithm, problem, rounds=1).last_iterates[0, 0] == pytest.approx(end, rel=1e-6)
 
 
-def test_plans_say_which_records_are_adjacent() -> None:
+def test_plans_say_which_records_are_adjacent():
     """`batch_rate` alone is a record replaced, and with `expected_batch_size` one added or removed; no other sampler has it."""
-    plan: dict[str, Any] = {"algorithm": "NoisyMinibatchSGD", "data": "synthetic", "record_loss": "logistic"}
+    plan = {"algorithm": "NoisyMinibatchSGD", "data": "synthetic", "record_loss": "logistic"}
     plan |= {"num_silos": 2, "records_per_silo": 8, "num_features": 2, "rounds": 3, "seed": 1, "learning_rate": 0.5}
     plan |= SILO
     for more, adjacency in (({}, "replace"), ({"expected_batch_size": 4}, "add_or_remove")):
@@ -180,9 +177,9 @@ def test_plans_say_which_records_are_adjacent() -> None:
 # Runs of every algorithm, whatever moves with a record
 
 
-def every_algorithm() -> Iterator[Any]:
+def every_algorithm():
     """Yield each algorithm that is run on one silo of eight records, or on silos of one, with each sampler that it takes."""
-    steps: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 0.6}
+    steps = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 0.6}
     local = {**steps, "local_steps": 2}
     for records in SAMPLERS:
         yield from ((algorithm, [8]) for algorithm in minibatch(records))
@@ -202,14 +199,14 @@ def every_algorithm() -> Iterator[Any]:
     yield simulate.ProjectedNoisySGD(**steps, radius=2.0, noise="laplace"), [8]
 
 
-def guarantees_of(algorithm: Any, problem: simulate.Problem, rounds: int) -> Iterator[tuple[str | None, Any]]:
+def guarantees_of(algorithm, problem, rounds):
     """Yield the guarantee of each view that has one."""
     for view in VIEWS:
         with contextlib.suppress(simulate.NoGuaranteeError):
             yield view, algorithm.guarantee(problem, rounds=rounds, released=view)
 
 
-def attacked(runs: int) -> Iterator[tuple[Any, str | None, float, float]]:
+def attacked(runs):
     """Yield each algorithm and view with the epsilon that an audit of really adjacent problems shows, and the certified one."""
     rounds, delta = 3, 1e-2
     for seed, (algorithm, sizes) in enumerate(every_algorithm()):
@@ -230,7 +227,7 @@ def attacked(runs: int) -> Iterator[tuple[Any, str | None, float, float]]:
 
 
 @pytest.mark.slow
-def test_attacks_stay_below() -> None:
+def test_attacks_stay_below():
     """Thousands of runs of every algorithm with every sampler, each audit of confidence 1 - 1e-5."""
     shown = []
     for algorithm, view, lower, upper in attacked(effort.at_night(100_000, by_day=3000)):

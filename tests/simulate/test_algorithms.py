@@ -2,7 +2,6 @@
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,20 +14,20 @@ pytest.importorskip("numba")
 from hockeystick import simulate
 from hockeystick.simulate.running.rule import PROTOCOL, STREAM_WORDS
 
-FREE: dict[str, Any] = {"clip_norm": math.inf, "noise_std": 0.0}
+FREE = {"clip_norm": math.inf, "noise_std": 0.0}
 
 
-def quadratic(*centres: float, sizes: tuple[int, ...] | None = None) -> simulate.Problem:
+def quadratic(*centres, sizes=None):
     """Return losses (w - x)^2/2, one silo for each x."""
     return simulate.Problem("quadratic", np.array(centres)[:, np.newaxis], sizes=sizes or (1,) * len(centres))
 
 
-def last(algorithm: simulate.Algorithm, problem: simulate.Problem, rounds: int, **arguments: Any) -> np.ndarray:
+def last(algorithm, problem, rounds, **arguments):
     """Return the released model of one run."""
     return simulate.run(algorithm, problem, rounds=rounds, seed=1, num_threads=1, **arguments).models[-1, 0]
 
 
-def minibatch(**settings: Any) -> simulate.NoisyMinibatchSGD:
+def minibatch(**settings):
     """Return noise-free full-batch SGD with steps of 1/2."""
     return simulate.NoisyMinibatchSGD(**(FREE | {"learning_rate": 0.5, "records": simulate.EveryRound()} | settings))
 
@@ -65,7 +64,7 @@ def test_multistage_schedule_by_hand():
 
 def test_a_stage_starts_from_the_last_ones_result():
     """Two stages are two runs of accelerated SGD, the second from the first's result."""
-    shared: dict[str, Any] = {"records": simulate.EveryRound(), "strong_convexity": 0.5} | FREE
+    shared = {"records": simulate.EveryRound(), "strong_convexity": 0.5} | FREE
     problem = quadratic(1.0, 2.5)
     first = last(simulate.AcceleratedMinibatchSGD(scale=2.0, **shared), problem, 4)
     second = last(simulate.AcceleratedMinibatchSGD(scale=5.0, **shared), problem, 3, initial=first)
@@ -107,7 +106,7 @@ def test_vector_protocol_is_unbiased():
 def test_accelerated_protocol_is_accelerated_sgd():
     """With many levels and no noise bits the protocol only rounds: the run is the plain one's up to that."""
     problem = quadratic(0.3, 0.9)
-    shared: dict[str, Any] = {"scale": 2.0, "records": simulate.EveryRound(), "clip_norm": 5.0}
+    shared = {"scale": 2.0, "records": simulate.EveryRound(), "clip_norm": 5.0}
     plain, coded = (
         last(simulate.AcceleratedMinibatchSGD(protocol=protocol, **shared), problem, 6)
         for protocol in (None, simulate.BinomialNoise(10**9, 0, 0.25))
@@ -125,7 +124,7 @@ def test_local_sgd_by_hand():
 # Plain NumPy
 
 
-def numpy_gradient(problem: simulate.Problem, w: np.ndarray, silo: int, clip_norm: float, *, batch: bool) -> np.ndarray:
+def numpy_gradient(problem, w, silo, clip_norm, *, batch):
     """Return the mean of a silo's clipped gradients, or their clipped mean."""
     start, stop = problem.data.offsets[silo : silo + 2]
     x, y = problem.data.features[start:stop], problem.data.labels[start:stop]
@@ -204,9 +203,7 @@ def test_regulariser_is_never_clipped():
 RUNS = 20000
 
 
-def moments(
-    algorithm: simulate.Algorithm, problem: simulate.Problem, rounds: int, mean: float, variance: float
-) -> None:
+def moments(algorithm, problem, rounds, mean, variance):
     """Check mean, variance and normality of the last iterate over many runs."""
     w = simulate.run(algorithm, problem, rounds=rounds, seed=9, num_runs=RUNS).last_iterates[:, 0]
     assert abs(w.mean() - mean) < 4 * math.sqrt(variance / RUNS)
@@ -221,7 +218,7 @@ def test_moments_of_projected_sgd():
     a = 1 - eta
     spread = eta**2 * sigma**2 * (1 - a ** (2 * rounds)) / (1 - a**2)
     problem = simulate.Problem("quadratic", [[centre]])
-    settings: dict[str, Any] = {"learning_rate": eta, "clip_norm": math.inf, "noise_std": sigma}
+    settings = {"learning_rate": eta, "clip_norm": math.inf, "noise_std": sigma}
     moments(simulate.ProjectedNoisySGD(**settings), problem, rounds, centre * (1 - a**rounds), spread)
     laplace = simulate.ProjectedNoisySGD(noise="laplace", **settings)
     moments(laplace, problem, rounds, centre * (1 - a**rounds), 2 * spread)
@@ -230,7 +227,7 @@ def test_moments_of_projected_sgd():
 def test_moments_of_federated_algorithms():
     """Noise is drawn for each client: its variance falls with their number, and adds up over rounds and local steps."""
     problem = simulate.Problem("linear", [[0.5], [-0.1], [0.2], [0.6]], sizes=[1] * 4)
-    shared: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 0.7}
+    shared = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 0.7}
     mean = -0.3 * 5
     moments(simulate.NoisyFedAvg(local_steps=3, **shared), problem, 5, 0.1 * 3 * mean, 5 * 0.7**2 / 4)
     moments(simulate.LocalSGD(local_steps=3, **shared), problem, 5, 0.1 * 3 * mean, 0.1**2 * 3 * 5 * 0.7**2 / 4)
@@ -242,7 +239,7 @@ def test_moments_of_federated_algorithms():
 def test_moments_of_tree_noise():
     """After t rounds the noise is that of as many nodes as t has ones in binary, and of all finished trees."""
     problem = simulate.Problem("linear", np.full((8, 1), 0.5))
-    settings: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 2.0, "records": simulate.Cyclic(1)}
+    settings = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 2.0, "records": simulate.Cyclic(1)}
     moments(simulate.TreeFTRL(restart=False, **settings), problem, 11, -0.05 * 11, 0.04 * 3)
     moments(simulate.TreeFTRL(restart=True, **settings), problem, 11, -0.05 * 11, 0.04 * (1 + 2))
 

@@ -34,7 +34,7 @@ Path(sys.argv[2]).write_bytes(pickle.dumps(result))
 """
 
 
-def equal(one: simulate.Result, other: simulate.Result) -> bool:
+def equal(one, other):
     """Say whether two results have the same bits."""
     names = ("models", "last_iterates", "recorded", "diverged", "completed", "stopped", "clip_norm")
     return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "models") for name in names)
@@ -208,7 +208,6 @@ def test_ctrl_c_returns_what_there_is(tmp_path):
     """Ctrl-C returns the model of the last round, and leaves a checkpoint."""
     file = tmp_path / "run"
     with processes.child([sys.executable, "-c", INTERRUPTED, repr({"checkpoint": str(file)})]) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         time.sleep(1)
         process.send_signal(signal.SIGINT)

@@ -1,7 +1,6 @@
 """Noisy-FedAvg and Noisy-FedProx: who takes part, who drops out, who counts how much, the exact proximal step; and what is certified of each."""
 
 import math
-from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -20,16 +19,16 @@ from hockeystick import audit, federated
 from hockeystick.federated.released_models import AlikeRounds, FixedMean, PoissonMean, RemainingMean
 from hockeystick.simulate import Cyclic, EveryRound, FixedSize, NoisyFedAvg, NoisyFedProx, Poisson, Shuffled
 
-SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 5, "clip_norm": 1.0, "noise_std": 1.0}
+SETTINGS = {"learning_rate": 0.1, "local_steps": 5, "clip_norm": 1.0, "noise_std": 1.0}
 MOVE = 2 * 0.1 * 5  # of a client's model, by one record, in deviations of its noise
 
 
-def epsilon_of(algorithm: simulate.Algorithm, num_clients: int = 100, records: int = 1, rounds: int = 200) -> float:
+def epsilon_of(algorithm, num_clients=100, records=1, rounds=200):
     """Return the certified epsilon at 1e-5 of clients with equally many records."""
     return algorithm.guarantee(idle(num_clients, records), rounds=rounds).epsilon(rounds, 1e-5)
 
 
-def idle(num_clients: int = 100, records: int = 1) -> simulate.Problem:
+def idle(num_clients=100, records=1):
     """Return linear losses of clients with equally many records."""
     return simulate.Problem("linear", np.zeros((num_clients * records, 2)), sizes=[records] * num_clients)
 
@@ -142,7 +141,7 @@ def test_extreme_settings_have_an_answer(algorithm, loss, more):
     assert made.guarantee(problem, rounds=9).epsilon(9, 1e-5) > 0  # no NaN
 
 
-def gdp_of_rounds(schedule: str, settings: dict[str, Any], prox: float) -> float:
+def gdp_of_rounds(schedule, settings, prox):
     """Return epsilon of six FedProx rounds of four clients, each released: independent shifts of gamma_t."""
     kept = np.prod(1 - settings["learning_rate"] * prox / step_divisors(schedule, 6, 3), axis=1)
     shifts = 2 * settings["clip_norm"] / (4 * prox) * (1 - kept) * 2 / settings["noise_std"]
@@ -151,7 +150,7 @@ def gdp_of_rounds(schedule: str, settings: dict[str, Any], prox: float) -> float
 
 def test_all_clients_have_the_bounds_of_their_room():
     """With a public smoothness and all clients the guarantee is fedavg_gdp's or fedprox_gdp's; else rounds are composed."""
-    settings: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.3}
+    settings = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.3}
     shared = settings | {"rounds": 6, "num_clients": 4, "smoothness": 0.25}
     hidden = NoisyFedAvg(**settings, schedule="stagewise").guarantee(SILOS, rounds=6)
     assert hidden.epsilon(6, 1e-5) == federated.fedavg_epsilon(1e-5, **shared, schedule="stagewise")
@@ -195,11 +194,11 @@ def test_without_anybody_the_model_stays():
 # Weights
 
 SHARES, SIZES = (0.1, 0.2, 0.5, 0.2), [1, 2, 5, 2]
-WEIGHING: dict[str, Any] = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.4}
+WEIGHING = {"learning_rate": 0.1, "local_steps": 3, "clip_norm": 1.0, "noise_std": 0.4}
 NOISE = 0.4 * math.sqrt(sum(p * p for p in SHARES))  # of the mean
 
 
-def weighted() -> simulate.Problem:
+def weighted():
     """Return linear losses of four silos."""
     return simulate.Problem("linear", np.zeros((10, 1)), sizes=SIZES, feature_bound=1.0)
 
@@ -208,7 +207,7 @@ def test_a_mean_is_weighted():
     """One noiseless round: the shares times the clients' moves; by records as by their shares, and equal weights are as before."""
     problem = simulate.Problem("linear", np.repeat(np.diag([1.0, -2.0, 4.0, 8.0]), SIZES, axis=0), sizes=SIZES)
 
-    def moved(**more: Any) -> np.ndarray:
+    def moved(**more):
         algorithm = NoisyFedAvg(learning_rate=0.1, local_steps=3, clip_norm=math.inf, **more)
         return -simulate.run(algorithm, problem, rounds=1, seed=1).last_iterates[0]
 
@@ -267,7 +266,7 @@ def test_records_that_are_sampled_count_the_worst_of_both():
     assert found == pytest.approx(hs.Accountant("replace").compose(worst, 5).epsilon(1e-5), rel=1e-6)
 
 
-def last_law(move: float, radius: float, rounds: int, rate: float = 1.0) -> np.ndarray:
+def last_law(move, radius, rounds, rate=1.0):
     """Return the law of a projected walk from 0, moved with a probability, on cells of the interval, the ends being cells of their own."""
     edges = np.linspace(-radius, radius, 402)
     places = np.concatenate([[-radius], (edges[1:] + edges[:-1]) / 2, [radius]])
@@ -312,7 +311,7 @@ def test_fewer_rounds_leak_no_more_by_the_last_model():
 
 # Against plain NumPy, and against attacks
 
-CASES: list[tuple[Any, dict[str, Any]]] = [
+CASES = [
     (NoisyFedAvg, {"clients": FixedSize(4), "dropout": 0.35}),
     (NoisyFedAvg, {"client_weights": "records"}),
     (NoisyFedAvg, {"clients": EveryRound(), "dropout": 0.35}),
@@ -351,7 +350,7 @@ def test_audits_of_dropouts_stay_below(clients, runs):
 
 # The exact proximal step
 
-EXACT: dict[str, Any] = {"learning_rate": 0.2, "local_steps": 5000, "clip_norm": 50.0, "prox": 1.3, "tolerance": 1e-12}
+EXACT = {"learning_rate": 0.2, "local_steps": 5000, "clip_norm": 50.0, "prox": 1.3, "tolerance": 1e-12}
 
 
 def test_least_squares_by_linear_equations():
@@ -373,7 +372,7 @@ def test_logistic_by_scipy():
     """One client's round is the minimum that SciPy finds."""
     problem = simulate.synthetic("logistic", sizes=[12], num_features=4, seed=2)
 
-    def objective(w: np.ndarray) -> float:
+    def objective(w):
         scores = problem.features @ w
         return float((np.logaddexp(0, scores) - problem.labels * scores).mean() + 0.65 * w @ w)
 
@@ -429,7 +428,7 @@ def test_linear_losses_attain_gamma(algorithm, share):
 Floats = NDArray[np.float64]
 
 
-def draw(clients: Any, num_clients: int, rnd: int, runs: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def draw(clients, num_clients, rnd, runs, rng):
     """Return who takes part in a round of each run."""
     if isinstance(clients, simulate.Poisson):
         return rng.random((runs, num_clients)) < clients.sampling_rate
@@ -444,7 +443,7 @@ def draw(clients: Any, num_clients: int, rnd: int, runs: int, rng: np.random.Gen
     return drawn
 
 
-def local_models(algorithm: Any, problem: simulate.Problem, start: Floats) -> Floats:
+def local_models(algorithm, problem, start):
     """Return every client's model after its local steps of least squares on all its records, shape (runs, clients, 2)."""
     assert problem.loss == "least_squares"
     edges = np.cumsum(problem.sizes)[:-1]
@@ -461,7 +460,7 @@ def local_models(algorithm: Any, problem: simulate.Problem, start: Floats) -> Fl
     return models
 
 
-def trained(algorithm: Any, problem: simulate.Problem, rounds: int, runs: int, weights: Floats, seed: int) -> Floats:  # noqa: PLR0917
+def trained(algorithm, problem, rounds, runs, weights, seed):  # noqa: PLR0917
     """Return the last averaged models, shape (runs, 2): means over those drawn that do not drop out, by their weights."""
     rng = np.random.default_rng(seed)
     w = np.zeros((runs, 2))
@@ -477,7 +476,7 @@ def trained(algorithm: Any, problem: simulate.Problem, rounds: int, runs: int, w
     return w
 
 
-def least_p_value(a: Floats, b: Floats) -> float:
+def least_p_value(a, b):
     """Return the least p-value, times their number, of comparing means, (co)variances and laws of two samples of points in the plane."""
     middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
     found = []

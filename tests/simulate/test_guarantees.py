@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +30,6 @@ def test_minibatch_sgd_is_a_composition_of_the_worst_silo():
     worst = [max(hs.Accountant("replace").compose(s, t).epsilon(1e-5) for s in silos) for t in (2, 4, 6)]
     assert result.epsilon(1e-5) == pytest.approx(worst, rel=1e-12)
     ledger = result.accountant(1e-5)
-    assert ledger is not None
     assert plain(ledger.ledger) == {silos[2]: 6}
     assert ledger.epsilon_bracket(1e-5).lower == 0.0  # that the training attains the bound is not claimed
     assert ledger.premises.released == (result.guarantee().released,)
@@ -100,7 +98,6 @@ def test_silos_that_agree_after_many_rounds_may_differ_before(sizes):
         guarantee = algorithm.guarantee(problem, rounds=2**15 + 1)
         assert guarantee.epsilon(2**15 + 1, 1e-5) == pytest.approx(expected.epsilon(1e-5), rel=1e-12)
         spent = guarantee.accountant(2**15 + 1, 1e-5)
-        assert spent is not None
         assert plain(spent.ledger) == expected.ledger
 
 
@@ -110,7 +107,7 @@ def test_no_record_makes_a_clipped_run_diverge(loss, clipping):
     """A gradient that overflows is clipped to 0: a model that is not finite would tell of the record, whatever the noise."""
     labels = [1.0, 1.0, 1.0] if loss == "least_squares" else None
     problem = simulate.Problem(loss, [[1e308, 1e308], [1.0, 1.0], [2.0, 1.0]], labels, curvature=10.0)
-    steps: dict[str, Any] = {"learning_rate": 1.0, "local_steps": 2, "clip_norm": 1.0, "noise_std": 5.0}
+    steps = {"learning_rate": 1.0, "local_steps": 2, "clip_norm": 1.0, "noise_std": 5.0}
     algorithm = simulate.NoisyFedAvg(**steps, clipping=clipping, clients=simulate.FixedSize(1))
     last = run(algorithm, problem, rounds=4, num_runs=20).last_iterates
     assert abs(last).max() < 100  # and no NaN
@@ -129,7 +126,7 @@ def test_trusted_aggregator_has_its_bound():
     """The certified epsilon is where the smallest certified delta, times the share that took part, meets delta."""
     problem = simulate.synthetic("logistic", sizes=[1] * 40, num_features=3, seed=1)
     algorithm = simulate.TrustedAggregator(learning_rate=0.5, clip_norm=1.0, noise_std=1.5, batch_size=4, radius=1.0)
-    settings: dict[str, Any] = {"batch_size": 4, "learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0}
+    settings = {"batch_size": 4, "learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0}
     settings |= {"radius": 1.0, "loss": "convex", "smoothness": 0.25}
     for rounds in (3, 10):
         epsilon = algorithm.guarantee(problem, rounds=10).epsilon(rounds, 1e-4)
@@ -138,7 +135,7 @@ def test_trusted_aggregator_has_its_bound():
         assert best.delta * rounds / 10 <= 1e-4
 
 
-def brute_tree(rounds: int, period: int) -> int:
+def brute_tree(rounds, period):
     """Return the sensitivity from the nodes of every prefix, one by one."""
     nodes = {(level, n >> level) for n in range(1, rounds + 1) for level in range(n.bit_length()) if n >> level & 1}
     passes = [range(residue + 1, rounds + 1, period) for residue in range(min(period, rounds))]
@@ -158,7 +155,7 @@ def test_tree_sensitivity_counts_nodes(rounds, period):
 
 def test_binomial_noise_is_certified_for_the_shuffled_sums():
     """The bits of all messages of a round hide one, in every round in which its record can take part; one pass is one round."""
-    shared: dict[str, Any] = {"clip_norm": 1.0, "protocol": simulate.BinomialNoise(levels=8, bits=60, probability=0.25)}
+    shared = {"clip_norm": 1.0, "protocol": simulate.BinomialNoise(levels=8, bits=60, probability=0.25)}
     shared |= {"clients": simulate.FixedSize(3)}
     fresh = simulate.ShuffledMinibatchSGD(learning_rate=0.1, records=simulate.FixedSize(5), **shared)
     setting = {"num_messages": 15, "levels": 8, "noise_bits": 60, "probability": 0.25, "dimension": SILOS.dimension}
@@ -189,7 +186,7 @@ def test_draws_with_replacement_are_those_of_isrl():
 def test_shuffled_gaussian_messages():
     """One record of each silo in a round: the shuffler's guarantee; otherwise that of every silo, which shuffling cannot weaken."""
     problem = simulate.Problem("linear", np.ones((60, 1)), sizes=[2] * 30)
-    settings: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 8.0, "shuffled": True}
+    settings = {"learning_rate": 0.1, "clip_norm": 1.0, "noise_std": 8.0, "shuffled": True}
     once = simulate.NoisyMinibatchSGD(**settings, records=simulate.FixedSize(1), clients=simulate.FixedSize(20))
     silos = {"num_records": 2, "num_silos": 30, "silos_per_round": 20, "rounds": 5}
     expected = isrl.shuffled_mb_sgd_epsilon(**silos, noise_std=8.0, lipschitz=1.0, delta=1e-5)
@@ -202,7 +199,7 @@ def test_shuffled_gaussian_messages():
 
 
 @pytest.mark.parametrize("size", [3, 4, 12, 300])
-def test_more_draws_than_records(size: int) -> None:
+def test_more_draws_than_records(size):
     """A mean of gradients -e_j has coordinates that sum to -1, however often a record is drawn."""
     problem = simulate.Problem("linear", np.tile(np.eye(3), (2, 1)), sizes=[3, 3])
     algorithm = dataclasses.replace(EVERYONE, clip_norm=1.0, records=simulate.WithReplacement(size))
@@ -314,7 +311,7 @@ def test_a_budget_holds_for_the_run_that_it_leaves():
 
 ROUNDS = 5
 FOUR = simulate.Problem("linear", np.eye(8, 1), sizes=[2] * 4)  # linear losses; only the first record has a gradient
-SETTING: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "records": simulate.EveryRound()}
+SETTING = {"learning_rate": 0.5, "clip_norm": 1.0, "records": simulate.EveryRound()}
 
 
 @pytest.mark.parametrize(
@@ -326,7 +323,7 @@ SETTING: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "records": si
         ((0.3, 0.9, 0.5, 0.7), simulate.Poisson(0.5), 0.09),
     ],
 )
-def test_closed_form(noise: Any, clients: simulate.Participation, variance: float) -> None:
+def test_closed_form(noise, clients, variance):
     """Full batches of two: all models are normal laws 2 sqrt(T)/(2 s) deviations apart, s^2 the least sum of variances."""
     algorithm = simulate.NoisyMinibatchSGD(noise_std=noise, clients=clients, **SETTING)
     mu = math.sqrt(ROUNDS / variance)
@@ -342,7 +339,7 @@ def test_closed_form(noise: Any, clients: simulate.Participation, variance: floa
         assert epsilon == min(guarantee.bounds(ROUNDS, delta).values())
 
 
-def test_batches_keep_their_sampler() -> None:
+def test_batches_keep_their_sampler():
     """Batches of one of two records: not above full batches' noise of the same message, and Poisson batches keep their adjacency and divisor."""
     one = SETTING | {"records": simulate.FixedSize(1), "noise_std": 0.7}
     guarantee = simulate.NoisyMinibatchSGD(**one).guarantee(FOUR, rounds=ROUNDS, released="every_model")
@@ -358,7 +355,7 @@ def test_batches_keep_their_sampler() -> None:
     assert float(exact.theta(guarantee.epsilon(ROUNDS, 1e-5), mu)) == pytest.approx(1e-5, rel=1e-6)
 
 
-def test_accelerated() -> None:
+def test_accelerated():
     """The accelerated method's models are functions of the same sums."""
     plain = simulate.NoisyMinibatchSGD(noise_std=0.7, **SETTING)
     fast = simulate.AcceleratedMinibatchSGD(scale=2.0, clip_norm=1.0, noise_std=0.7, records=simulate.EveryRound())
@@ -369,15 +366,15 @@ def test_accelerated() -> None:
 # Schedules, random stops and starting laws of the simulator, and what is certified of the one model that is released.
 
 
-FREE: dict[str, Any] = {"clip_norm": math.inf}
-USERS_TRAINING: dict[str, Any] = {
+FREE = {"clip_norm": math.inf}
+USERS_TRAINING = {
     "learning_rate": 0.8,
     "clip_norm": 1.0,
     "noise_std": 1.5,
     "batch_size": 4,
     "radius": 1.0,
 }
-PNSGD: dict[str, Any] = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": 0.5}
+PNSGD = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": 0.5}
 USERS = simulate.synthetic("logistic", sizes=[1] * 40, num_features=3, seed=1)
 POOLED = simulate.synthetic("logistic", sizes=[12], num_features=3, seed=1)
 PROCESS = {"num_records": 12, "learning_rate": 0.5, "lipschitz": 1.0, "diameter": 1.0}  # of PNSGD, for `last_iterate`
@@ -387,7 +384,7 @@ STEPS, NOISES = tuple(1 / t for t in range(1, 11)), tuple(1 + 0.1 * t for t in r
 # What runs
 
 
-def test_schedule_of_steps_is_numpys() -> None:
+def test_schedule_of_steps_is_numpys():
     """Without noise a quadratic in batches of all users is w - eta_t (w - mean), round by round."""
     x = np.random.default_rng(0).normal(size=(6, 2))
     problem = simulate.Problem("quadratic", x, sizes=[1] * 6)
@@ -405,7 +402,7 @@ def test_schedule_of_steps_is_numpys() -> None:
     assert len(set(distance.argmin(axis=1))) > 50  # batches are random
 
 
-def test_schedule_of_noise() -> None:
+def test_schedule_of_noise():
     """Linear losses: the variance of the last model is the sum of (eta_t sigma_t)^2/m."""
     problem = simulate.Problem("linear", np.zeros((6, 1)), sizes=[1] * 6)
     steps, noises = (1.0, 0.5, 2.0), (1.0, 3.0, 0.2)
@@ -427,7 +424,7 @@ def test_schedule_of_noise() -> None:
         ),
     ],
 )
-def test_stop_is_uniform_among_the_last_rounds(algorithm: Any, more: dict[str, Any], least: int) -> None:
+def test_stop_is_uniform_among_the_last_rounds(algorithm, more, least):
     """Noise-free linear losses tell the stop: rounds from the first of the suffix on, equally often."""
     silos = [1] * 5 if more else None
     problem = simulate.Problem("linear", -np.ones((5, 1)), sizes=silos)
@@ -438,15 +435,15 @@ def test_stop_is_uniform_among_the_last_rounds(algorithm: Any, more: dict[str, A
     assert len(counts) == 1 or stats.chisquare(counts).pvalue > 1e-3
 
 
-def test_starting_law() -> None:
+def test_starting_law():
     """A law is drawn for each run, the same for a run whichever others there are; an array has one start for each run."""
     problem = simulate.Problem("linear", np.zeros((1, 2)))
     still = simulate.ProjectedNoisySGD(learning_rate=1.0, **FREE)
 
-    def law(rng: np.random.Generator) -> np.ndarray:
+    def law(rng):
         return rng.uniform(-1, 1, size=2)
 
-    def starts(**changes: Any) -> np.ndarray:
+    def starts(**changes):
         return simulate.run(still, problem, **({"rounds": 1, "seed": 5, "initial": law} | changes)).last_iterates
 
     together = starts(num_runs=2000)
@@ -462,18 +459,18 @@ def test_starting_law() -> None:
 
 @pytest.mark.parametrize("loss", ["convex", "nonconvex"])
 @pytest.mark.parametrize(("suffix", "scheduled"), [(None, True), (1.0, True), (1.0, False), (0.3, True), (0.3, False)])
-def test_trusted_aggregator_by_rounds(loss: str, suffix: float | None, scheduled: bool) -> None:
+def test_trusted_aggregator_by_rounds(loss, suffix, scheduled):
     """At the certified epsilon the theorem's delta, with all users in the run, is the delta asked, and never above it."""
     clip = 1.0 if loss == "convex" else 0.5  # synthetic records have norm at most 1: clipping at .5 is active
-    schedules: dict[str, Any] = {"step_factors": STEPS, "noise_factors": NOISES} if scheduled else {}
-    stop: dict[str, Any] = {} if suffix is None else {"random_stop": True, "suffix": suffix}
+    schedules = {"step_factors": STEPS, "noise_factors": NOISES} if scheduled else {}
+    stop = {} if suffix is None else {"random_stop": True, "suffix": suffix}
     algorithm = simulate.TrustedAggregator(**(USERS_TRAINING | {"clip_norm": clip} | schedules | stop))
     guarantee = algorithm.guarantee(USERS, rounds=10)
     for delta in (1e-3, 1e-6):
         epsilon = guarantee.epsilon(10, delta)
         assert epsilon > 0
         rates, noises = 0.8 * np.array(STEPS if scheduled else 1.0), 1.5 * np.array(NOISES if scheduled else 1.0)
-        users: dict[str, Any] = {"num_users": 40, "batch_size": 4, "lipschitz": clip, "radius": 1.0, "loss": loss}
+        users = {"num_users": 40, "batch_size": 4, "lipschitz": clip, "radius": 1.0, "loss": loss}
         if suffix is None:
             theorem = federated.trusted_aggregator(epsilon, **users, learning_rate=rates, noise_std=noises)
         else:
@@ -485,7 +482,7 @@ def test_trusted_aggregator_by_rounds(loss: str, suffix: float | None, scheduled
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("index", [1, 7, 12])
-def test_guarantee_of_a_record(noise: str, index: int) -> None:
+def test_guarantee_of_a_record(noise, index):
     """At the certified epsilon the smallest bound for the record is delta; Theorem 3 or 4 is never below; a record not yet used has 0.
 
     It is at most what all models show of any record.
@@ -495,7 +492,7 @@ def test_guarantee_of_a_record(noise: str, index: int) -> None:
     guarantee = algorithm.guarantee(problem, rounds=12, index=index)
     assert guarantee.released == f"the last model only, for record {index}"
     name = "noise_scale" if noise == "laplace" else "noise_std"
-    settings: dict[str, Any] = PROCESS | {"index": index, name: 2.0, "smoothness": problem.smoothness}
+    settings = PROCESS | {"index": index, name: 2.0, "smoothness": problem.smoothness}
     theorem = getattr(last_iterate, f"pnsgd_{noise}")
     for delta in (1e-2, 1e-6):
         epsilon = guarantee.epsilon(12, delta)
@@ -514,7 +511,7 @@ def test_guarantee_of_a_record(noise: str, index: int) -> None:
         assert guarantee.epsilon(index - 1, 1e-6) == 0
 
 
-def test_last_record_is_plain_noise() -> None:
+def test_last_record_is_plain_noise():
     """No later round hides it: epsilon is that of two normal laws 2L/sigma apart."""
     for clip in (1.0, 0.1):  # at .1, clipping is active
         algorithm = simulate.ProjectedNoisySGD(**(PNSGD | {"clip_norm": clip}))
@@ -523,11 +520,11 @@ def test_last_record_is_plain_noise() -> None:
 
 
 @pytest.mark.parametrize("index", [None, 1, 6, 12])
-def test_random_stop(index: int | None) -> None:
+def test_random_stop(index):
     """The mean over stops of the bound for the later rounds; below Theorem 5 for the worst record, and below composition."""
     algorithm = simulate.ProjectedNoisySGD(random_stop=True, **PNSGD)
     guarantee = algorithm.guarantee(POOLED, rounds=12, index=index)
-    settings: dict[str, Any] = PROCESS | {"noise_std": 2.0, "smoothness": POOLED.smoothness}
+    settings = PROCESS | {"noise_std": 2.0, "smoothness": POOLED.smoothness}
     delta = 1e-3
     epsilon = guarantee.epsilon(12, delta)
     theorem_5 = last_iterate.pnsgd_gaussian_random_stop(epsilon, **settings)
@@ -541,7 +538,7 @@ def test_random_stop(index: int | None) -> None:
     assert two_passes.released == "all models, for the record that loses most"
 
 
-def test_result_forwards_the_record() -> None:
+def test_result_forwards_the_record():
     """A result answers for one record after every recorded round."""
     result = simulate.run(simulate.ProjectedNoisySGD(**PNSGD), POOLED, rounds=12, seed=1, record_every=4)
     epsilons = result.epsilon(1e-3, index=6)
@@ -550,9 +547,7 @@ def test_result_forwards_the_record() -> None:
     assert result.guarantee(index=6).epsilon(12, 1e-3) == epsilons[2]
 
 
-def released(
-    setting: dict[str, Any], pulls: np.ndarray, steps: np.ndarray, noises: np.ndarray, stops: range
-) -> np.ndarray:
+def released(setting, pulls, steps, noises, stops):
     """Return the exact law of the model after a uniformly random stop, on cells of [-radius, radius] and its two ends."""
     edges = np.linspace(-setting["radius"], setting["radius"], 201)
     points = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
@@ -565,11 +560,11 @@ def released(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_exact_chains_stay_below(seed: int) -> None:
+def test_exact_chains_stay_below(seed):
     """Linear losses with random settings: the exact laws of the released model never exceed what is certified."""
     rng = np.random.default_rng(seed)
     rounds, suffix = int(rng.integers(2, 6)), float(rng.choice([1.0, 0.5]))
-    setting: dict[str, Any] = {"radius": rng.uniform(0.3, 2), "learning_rate": rng.uniform(0.2, 1.2), "clip_norm": 1.0}
+    setting = {"radius": rng.uniform(0.3, 2), "learning_rate": rng.uniform(0.2, 1.2), "clip_norm": 1.0}
     setting["noise_std"] = rng.uniform(0.3, 2)
     factors, noises = rng.uniform(0.3, 1.5, (2, rounds))
     others, index = rng.uniform(-1, 1), int(rng.integers(1, rounds + 1))
@@ -577,13 +572,13 @@ def test_exact_chains_stay_below(seed: int) -> None:
     records = simulate.Problem("linear", np.ones((rounds, 1)), feature_bound=1.0)
     every, last = range(1, rounds + 1), range(rounds - math.ceil(suffix * rounds) + 1, rounds + 1)
 
-    def law(sign: float, place: int, stops: range, step: Any = 1.0, noise: Any = 1.0) -> np.ndarray:
+    def law(sign, place, stops, step=1.0, noise=1.0):
         pulls, ones = np.where(np.arange(rounds) == place, sign, others), np.ones(rounds)
         return released(
             setting, pulls, ones * setting["learning_rate"] * step, ones * setting["noise_std"] * noise, stops
         )
 
-    schedules: dict[str, Any] = {"step_factors": tuple(factors.tolist()), "noise_factors": tuple(noises.tolist())}
+    schedules = {"step_factors": tuple(factors.tolist()), "noise_factors": tuple(noises.tolist())}
     aggregator = simulate.TrustedAggregator(random_stop=True, suffix=suffix, batch_size=1, **schedules, **setting)
     mixed = [np.mean([law(sign, t, last, factors, noises) for t in range(rounds)], axis=0) for sign in (1.0, -1.0)]
     cases = [(aggregator.guarantee(users, rounds=rounds), mixed)]
@@ -597,13 +592,13 @@ def test_exact_chains_stay_below(seed: int) -> None:
 
 
 @pytest.mark.parametrize("records", [1, 2, 3])
-def test_last_model_of_many_passes(records: int) -> None:
+def test_last_model_of_many_passes(records):
     """Linear losses: the exact laws of the last of 2 to 12 models, whichever record differs, never exceed what is certified, which is less than composition."""
     rng = np.random.default_rng(records)
     problem = simulate.Problem("linear", np.ones((records, 1)), feature_bound=1.0)
     for _ in range(4):
         rounds, others = int(rng.integers(2, 13)), rng.uniform(-1, 1)
-        setting: dict[str, Any] = {
+        setting = {
             "radius": rng.uniform(0.3, 1),
             "learning_rate": rng.uniform(0.2, 1),
             "clip_norm": 1.0,
@@ -635,7 +630,7 @@ def test_last_model_of_many_passes(records: int) -> None:
     ("records", "rounds", "noise", "known"),
     [(5, 500, 2.0, 4.49), (1, 100, 4.0, 2.98)],  # the bounds of `last_iterate` for the record of the last round
 )
-def test_last_model_has_the_bound_of_its_room(records: int, rounds: int, noise: float, known: float) -> None:
+def test_last_model_has_the_bound_of_its_room(records, rounds, noise, known):
     """Where all models together leak 91.8 and 33.1; what clipping leaves of a linear loss is one."""
     problem = simulate.Problem("linear", np.ones((records, 1)))
     algorithm = simulate.ProjectedNoisySGD(learning_rate=0.5, clip_norm=1.0, noise_std=noise, radius=1.0)
@@ -660,7 +655,7 @@ GAUSSIAN = {"learning_rate": 0.5, "clip_norm": 1.0, "noise_std": 2.0, "radius": 
         (simulate.TrustedAggregator(batch_size=1, step_factors=(1.0,) * 3, **GAUSSIAN), None),
     ],
 )
-def test_gaussian_noise_is_never_purely_private(algorithm: simulate.Algorithm, index: int | None) -> None:
+def test_gaussian_noise_is_never_purely_private(algorithm, index):
     """A delta that underflows is no delta of 0: the losses of Gaussian noise have no end."""
     users = [1] * 3 if isinstance(algorithm, simulate.TrustedAggregator) else None
     problem = simulate.Problem("linear", np.ones((3, 1)), feature_bound=1.0, sizes=users)
@@ -669,7 +664,7 @@ def test_gaussian_noise_is_never_purely_private(algorithm: simulate.Algorithm, i
     assert guarantee.epsilon(3, 1e-300) < 40
 
 
-def test_laplace_noise_is_purely_private() -> None:
+def test_laplace_noise_is_purely_private():
     """Its largest loss is 2V/b: one record's gradient moves by 2V = 2 at most, and b = 2."""
     problem = simulate.Problem("linear", np.ones((3, 1)), feature_bound=1.0)
     algorithm = simulate.ProjectedNoisySGD(noise="laplace", **GAUSSIAN)

@@ -25,9 +25,7 @@ POOLED = SILOS.pooled()
 # Against plain NumPy
 
 
-def numpy_runs(
-    problem: simulate.Problem, rounds: int, num_runs: int, rate: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def numpy_runs(problem, rounds, num_runs, rate, rng):
     """Return last models (num_runs, d) and clip norms (num_runs, rounds) of Poisson batches and least squares, as Algorithm 1 is printed."""
     quantile, clip_rate, z, count_noise = LEARNT.quantile, LEARNT.clip_rate, LEARNT.noise_multiplier, LEARNT.count_noise
     x, y = problem.data.features, problem.data.labels
@@ -50,7 +48,7 @@ def numpy_runs(
     return w, np.array(path).T
 
 
-def least_squares() -> simulate.Problem:
+def least_squares():
     """Return records of two features, whose gradients at 0 have norms from 0.02 to 4."""
     rng = np.random.default_rng(11)
     return simulate.Problem("least_squares", rng.normal(size=(12, 2)), rng.normal(size=12))
@@ -90,7 +88,7 @@ def test_rounds_are_numpys_almost_without_noise(loss):
         assert result.clip_norm[0, rnd] == pytest.approx(clip_norm, rel=1e-6)
 
 
-def gradients_at(problem: simulate.Problem, w: np.ndarray, clip_norm: float) -> tuple[np.ndarray, np.ndarray]:
+def gradients_at(problem, w, clip_norm):
     """Return the norms of all gradients, and the mean of the clipped ones: each by a step of noise-free SGD on one record."""
     found = []
     for features, label in zip(problem.features, problem.labels, strict=True):
@@ -115,7 +113,7 @@ def test_a_clip_norm_that_stays_is_noisy_sgd(records):
 # Against closed forms
 
 
-def log_uniform(num_records: int) -> simulate.Problem:
+def log_uniform(num_records):
     """Return linear losses whose gradients have the norms e^u, u evenly spread in (0, 1): their quantile p is e^p."""
     return simulate.Problem("linear", np.exp((np.arange(num_records) + 0.5) / num_records)[:, np.newaxis])
 
@@ -178,9 +176,7 @@ def test_one_round_leaks_what_is_certified():
     assert delta <= 1e-3
 
 
-def likelihood_ratio(
-    algorithm: simulate.AdaptiveClippingSGD, result: simulate.Result, records: tuple[float, float]
-) -> np.ndarray:
+def likelihood_ratio(algorithm, result, records):
     """Return the logarithm of the likelihood ratio of all that a run releases: one record is the first of two, three others are 0."""
     split = adaptive_clipping_noise(algorithm.noise_multiplier, algorithm.count_noise)
     models = np.vstack([np.zeros((1, result.num_runs)), result.models[:, :, 0]])

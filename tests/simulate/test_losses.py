@@ -2,7 +2,6 @@
 
 import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ PROBLEMS = {
 }
 
 
-def numpy_loss(problem: simulate.Problem, w: np.ndarray, row: int) -> float:
+def numpy_loss(problem, w, row):
     """Return a record's loss, written as in a textbook."""
     x, y, data = problem.data.features[row], problem.data.labels[row], problem.data
     if problem.loss == "quadratic":
@@ -81,18 +80,18 @@ def test_large_scores_do_not_overflow():
 SIZES = [1, 3, 4, 7, 8, 9, 20, 67]
 
 
-def problem(loss: Any, features: int, classes: int) -> simulate.Problem:
+def problem(loss, features, classes):
     """Return silos of all sizes; records of norm 0 to 3, whose gradients are clipped in part."""
     rng, count = np.random.default_rng(features), sum(SIZES)
     x = rng.normal(size=(count, features)) * rng.uniform(0, 3 / math.sqrt(features), size=(count, 1))
     y = rng.integers(0, classes, count) * 1.0 if classes else rng.normal(size=count)
-    settings: dict[str, Any] = {"num_classes": classes} if loss == "softmax" else {}
+    settings = {"num_classes": classes} if loss == "softmax" else {}
     if loss in {"hinge", "absolute"}:
         settings = {"curvature": 1.7, "feature_bound": 30.0}
     return simulate.Problem(loss, x, y, SIZES, **settings)
 
 
-def gradients(silos: simulate.Problem, x: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+def gradients(silos, x, y, w):
     """Return the gradients of records at a model: the derivative by the score, or by the logits, times the record."""
     scores, curvature, sign = x @ w.reshape(-1, x.shape[1]).T, silos.data.curvature, 2 * y[:, np.newaxis] - 1
     label = y[:, np.newaxis]
@@ -167,13 +166,13 @@ X = np.array([[1.2, -0.5], [0.3, 1.9], [-1.0, 0.2]])
 Y = np.array([1.0, 0.0, 1.0])
 
 
-def of_record(loss: str, record: int) -> simulate.Problem:
+def of_record(loss, record):
     """Return the problem of one record."""
     return simulate.Problem(loss, [X[record]], [Y[record]], curvature=BETA, feature_bound=BOUND)
 
 
 @pytest.mark.parametrize("loss", ENVELOPES)
-def test_gradients_are_those_of_the_envelope(loss: str) -> None:
+def test_gradients_are_those_of_the_envelope(loss):
     """The envelope's minimum over a fine grid of scores has its slope; the model's loss is the loss itself."""
     b = BETA / BOUND**2
     grid = np.linspace(-8, 8, 1_600_001)
@@ -191,7 +190,7 @@ def test_gradients_are_those_of_the_envelope(loss: str) -> None:
 
 
 @pytest.mark.parametrize("loss", ENVELOPES)
-def test_constants_of_the_envelope(loss: str) -> None:
+def test_constants_of_the_envelope(loss):
     """Differences of gradients stay below smoothness times the distance, and gradients below the Lipschitz constant."""
     problem = simulate.Problem(loss, X, Y, curvature=BETA, feature_bound=BOUND)
     assert (problem.smoothness, problem.lipschitz, problem.convex) == (BETA, BOUND, True)

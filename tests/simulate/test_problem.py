@@ -166,12 +166,12 @@ LABELS = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
 SIZES, WEIGHTS, MODEL = [2, 2, 1], [0.5, 0.3, 0.2], np.array([0.3, -0.2])
 
 
-def problem(loss: str = "logistic", **more: object) -> simulate.Problem:
+def problem(loss="logistic", **more):
     """Return three silos."""
-    return simulate.Problem(loss, FEATURES, LABELS, SIZES, feature_bound=1.0, **more)  # type: ignore[arg-type]
+    return simulate.Problem(loss, FEATURES, LABELS, SIZES, feature_bound=1.0, **more)
 
 
-def gradients(factors: np.ndarray, clip: float) -> np.ndarray:
+def gradients(factors, clip):
     """Return the mean over silos of the means of clipped gradients of factor times logistic loss, by definition."""
     score = FEATURES @ MODEL
     each = (1 / (1 + np.exp(-score)) - LABELS)[:, None] * FEATURES * np.repeat(factors, SIZES)[:, None]
@@ -179,7 +179,7 @@ def gradients(factors: np.ndarray, clip: float) -> np.ndarray:
     return np.mean([part.mean(axis=0) for part in np.split(each, np.cumsum(SIZES)[:-1])], axis=0)
 
 
-def test_steps_follow_the_weighted_objective() -> None:
+def test_steps_follow_the_weighted_objective():
     """A full batch's step is the gradient of sum p_i F_i; gradients are clipped after they are weighted."""
     factors = 3 * np.array(WEIGHTS)
     weighted = problem(weights=WEIGHTS)
@@ -188,7 +188,7 @@ def test_steps_follow_the_weighted_objective() -> None:
     assert (gradient(problem(weights=[1 / 3] * 3), MODEL) == gradient(problem(), MODEL)).all()
 
 
-def test_constants_are_those_of_the_weighted_losses() -> None:
+def test_constants_are_those_of_the_weighted_losses():
     """Smoothness, strong convexity and Lipschitz constant are `isrl.reweighted_constants`; the guarantee is that of the clip norm."""
     weighted, plain = problem(weights=WEIGHTS), problem()
     expected = isrl.reweighted_constants(WEIGHTS, lipschitz=1.0, smoothness=0.25)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ pytest.importorskip("numba")
 
 from hockeystick import simulate
 
-STEPS: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0}
+STEPS = {"learning_rate": 0.1, "clip_norm": 1.0}
 POOLED = SILOS.pooled()
 BITS = simulate.BinomialNoise(2, 3, 0.5)
 
@@ -29,12 +28,12 @@ learnt = partial(replace, LEARNT)
 aggregator = partial(replace, simulate.TrustedAggregator(**STEPS, noise_std=1.5, batch_size=4, radius=1.0))
 
 
-def weighted(weights: Any) -> simulate.Problem:
+def weighted(weights):
     """Return three silos of different weight."""
     return problem(sizes=[1, 1, 1], weights=weights)
 
 
-def start(initial: Any, **changes: Any) -> Any:
+def start(initial, **changes):
     """Run from somewhere."""
     return run(
         simulate.ProjectedNoisySGD(**STEPS), simulate.Problem("linear", np.zeros((1, 2))), initial=initial, **changes
@@ -170,12 +169,12 @@ TABLE = "\n".join(line for line in CALLS.splitlines() if line)
 
 
 @pytest.mark.parametrize(("call", "reason"), refused_calls.rows(TABLE))
-def test_refused(call: str, reason: str) -> None:
+def test_refused(call, reason):
     """Before anything runs, and with the reason."""
     refused_calls.check(call, reason, vars(simulate) | globals() | {"math": math, "SGD": SGD})
 
 
-def test_what_the_changes_are_made_of_is_legal() -> None:
+def test_what_the_changes_are_made_of_is_legal():
     """Each default that the table changes is accepted as it is."""
     assert weighted([0.5, 0.3, 0.2]).num_silos == problem().num_records
     run(learnt(), POOLED)

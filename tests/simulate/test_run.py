@@ -7,7 +7,6 @@ import os
 import pickle
 import sys
 import time
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,14 +22,14 @@ from hockeystick.simulate.running import engine
 from hockeystick.simulate.running import run as running
 
 
-def silos(loss: str, features: int) -> simulate.Problem:
+def silos(loss, features):
     """Return silos of all sizes up to the block of eight records and beyond, with as many features as vectors or not."""
-    more: dict[str, Any] = {"num_classes": 3} if loss == "softmax" else {}
+    more = {"num_classes": 3} if loss == "softmax" else {}
     return simulate.synthetic(loss, sizes=[1, 3, 4, 7, 8, 9, 20, 67], num_features=features, seed=features, **more)
 
 
 BATCHES = dataclasses.replace(FEDAVG, clients=simulate.EveryRound(), clipping="record", records=simulate.Poisson(0.4))
-CASES: dict[str, tuple[simulate.Algorithm, simulate.Problem]] = {
+CASES = {
     "sgd": (SGD, SILOS),
     "fedavg": (FEDAVG, SILOS),
     "dropouts": (dataclasses.replace(FEDAVG, dropout=0.4), SILOS),
@@ -48,7 +47,7 @@ CASES: dict[str, tuple[simulate.Algorithm, simulate.Problem]] = {
 def test_only_seed_and_number_of_a_run_decide_its_bits(algorithm, problem, monkeypatch):
     """Threads that share the runs or a run's clients, records, later rounds, and how runs are split into calls change nothing."""
 
-    def found(rounds: int = 6, **arguments: Any) -> bytes:
+    def found(rounds=6, **arguments):
         result = run(algorithm, problem, rounds=rounds, **({"num_runs": 7} | arguments))
         norms = np.zeros(0) if result.clip_norm is None else result.clip_norm[:, :rounds]
         return result.models[-1].tobytes() + result.last_iterates.tobytes() + norms.tobytes()
@@ -72,12 +71,12 @@ def test_when_threads_share_the_clients_of_a_run(late, seconds, shared, monkeypa
     alone, together = engine.Engine._runs, engine.Engine._clients
     calls = {"alone": 0, "together": 0}
 
-    def slow(*given: Any) -> None:
+    def slow(*given):
         calls["alone"] += 1
         alone(*given)
         now[0] += seconds if calls["alone"] <= late else 1e-6
 
-    def count(*given: Any) -> None:
+    def count(*given):
         calls["together"] += 1
         together(*given)
         now[0] += seconds
@@ -168,11 +167,11 @@ def test_sensitivity_is_below_its_bounds(algorithm, schedule):
     rate, local, rounds = 0.4, 4, 12
     problem = simulate.synthetic("logistic", sizes=[3] * 4, num_features=4, seed=3)
     adjacent = problem.replace_record(0, -problem.data.features[0], problem.data.labels[0])
-    settings: dict[str, Any] = {"learning_rate": rate, "local_steps": local, "clip_norm": 0.4, "noise_std": 0.1}
+    settings = {"learning_rate": rate, "local_steps": local, "clip_norm": 0.4, "noise_std": 0.1}
     smoothness, prox, room = 0.25, 2.0, 0.0
     rates = rate / step_divisors(schedule, rounds, local)
     if algorithm == "fedprox":
-        tested: simulate.NoisyFedAvg = simulate.NoisyFedProx(**settings, schedule=schedule, prox=prox)
+        tested = simulate.NoisyFedProx(**settings, schedule=schedule, prox=prox)
         rho = np.ones(rounds)
         for eta in rates.T:
             rho = (1 - eta * (prox - smoothness)) * rho + eta * prox
@@ -281,9 +280,9 @@ def test_recorded_rounds(rounds, every):
 
 GROUPED = simulate.synthetic("logistic", sizes=[5, 20, 33, 9], num_features=13, seed=1)
 SQUARES = simulate.Problem("least_squares", GROUPED.data.features, GROUPED.data.labels, sizes=[5, 20, 33, 9])
-COMMON: dict[str, Any] = {"learning_rate": 0.1, "clip_norm": 1.0}
+COMMON = {"learning_rate": 0.1, "clip_norm": 1.0}
 EVERY = simulate.EveryRound()
-FITTING: dict[str, simulate.Algorithm] = {
+FITTING = {
     "local steps": simulate.NoisyFedAvg(local_steps=3, noise_std=0.1, clipping="record", **COMMON),
     "proximal": simulate.NoisyFedProx(local_steps=3, noise_std=0.1, prox=0.5, **COMMON),
     "some clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.Cyclic(3), **COMMON),
@@ -291,7 +290,7 @@ FITTING: dict[str, simulate.Algorithm] = {
     "few records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Cyclic(3), **COMMON),
     "accelerated": simulate.AcceleratedMinibatchSGD(scale=2.0, clip_norm=1.0, noise_std=0.7, records=EVERY),
 }
-OTHERS: dict[str, simulate.Algorithm] = {
+OTHERS = {
     "drawn clients": simulate.NoisyMinibatchSGD(noise_std=0.1, records=EVERY, clients=simulate.FixedSize(3), **COMMON),
     "drawn records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Poisson(0.5), **COMMON),
     "shuffled records": simulate.NoisyMinibatchSGD(noise_std=0.1, records=simulate.Shuffled(5), **COMMON),
@@ -301,17 +300,17 @@ OTHERS: dict[str, simulate.Algorithm] = {
 
 
 @pytest.fixture
-def faster_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def faster_here(monkeypatch):
     """Take runs together on any processor."""
     monkeypatch.setattr(loops, "FASTER_HERE", True)
 
 
-def run_five(algorithm: simulate.Algorithm, problem: simulate.Problem = GROUPED, **arguments: Any) -> simulate.Result:
+def run_five(algorithm, problem=GROUPED, **arguments):
     """Run five rounds, recording every second one."""
     return simulate.run(algorithm, problem, rounds=5, seed=3, record_every=2, num_threads=1, **arguments)
 
 
-def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, starts: np.ndarray) -> np.ndarray:
+def assert_as_alone(algorithm, problem, starts):
     """Compare runs in one call with one call each, which never goes by twos; return the rounds in which they diverged."""
     together = run_five(algorithm, problem, num_runs=len(starts), initial=starts)
     for r, start in enumerate(starts):
@@ -325,7 +324,7 @@ def assert_as_alone(algorithm: simulate.Algorithm, problem: simulate.Problem, st
 
 @pytest.mark.usefixtures("faster_here")
 @pytest.mark.parametrize("name", FITTING)
-def test_bits_of_runs_alone(name: str) -> None:
+def test_bits_of_runs_alone(name):
     """Seventeen runs, two groups of eight and one left over, are seventeen runs alone; so are those of a group that is nearly full."""
     algorithm = FITTING[name]
     assert loops.can_group(GROUPED.data, algorithm._rule(GROUPED, 5))
@@ -336,13 +335,13 @@ def test_bits_of_runs_alone(name: str) -> None:
 
 @pytest.mark.usefixtures("faster_here")
 @pytest.mark.parametrize("name", OTHERS)
-def test_others_run_alone(name: str) -> None:
+def test_others_run_alone(name):
     """What random numbers decide, or each run by itself, is not shared."""
     assert not loops.can_group(GROUPED.data, OTHERS[name]._rule(GROUPED, 5))
 
 
 @pytest.mark.usefixtures("faster_here")
-def test_one_of_two_fails() -> None:
+def test_one_of_two_fails():
     """A run that becomes infinite goes back by a round, and its neighbour goes on, whichever of the two it is."""
     algorithm = simulate.NoisyMinibatchSGD(
         learning_rate=1e20, clip_norm=np.inf, noise_std=0.1, records=simulate.EveryRound()

@@ -19,7 +19,7 @@ from hockeystick.correlated_noise.thinning import first_steps
 from hockeystick.simulate.running.rule import NOISE, STREAM_WORDS
 
 
-def new_stream(seed: int, **counter: int) -> np.ndarray:
+def new_stream(seed, **counter):
     """Return a stream at its beginning."""
     words = np.zeros(STREAM_WORDS, np.uint64)
     where = [counter.get(name, 0) for name in ("run", "rnd", "client", "step")]
@@ -27,7 +27,7 @@ def new_stream(seed: int, **counter: int) -> np.ndarray:
     return words
 
 
-def numpy_words(size: int, seed: int, *, run: int, rnd: int, client: int, step: int) -> np.ndarray:
+def numpy_words(size, seed, *, run, rnd, client, step):
     """Return the first words of a stream of noise from NumPy's Philox, which adds 1 to the counter before the first block."""
     counter = (run << 192) + (rnd << 128) + (((client << 32) | step) << 64) - 1
     return np.random.Philox(key=seed + (NOISE << 64), counter=counter % 2**256).random_raw(size)
@@ -83,7 +83,7 @@ def test_integers_are_uniform(bound):
         assert stats.chisquare(counts, expected(bound, cells) * drawn.size).pvalue > 1e-3
 
 
-def expected(bound: int, cells: int) -> np.ndarray:
+def expected(bound, cells):
     """Return the share of [0, bound) that falls into each of equal cells."""
     edges = [-(-i * bound // cells) for i in range(cells + 1)]
     return np.diff(np.array(edges, object)).astype(float) / float(bound)
@@ -165,7 +165,7 @@ def test_an_epoch_is_a_partition():
 # Normal numbers of the simulator, against NumPy's words, mpmath and the formula of Box and Muller
 
 
-def drawn(size: int) -> np.ndarray:
+def drawn(size):
     """Return the first numbers of a stream."""
     out = np.zeros(size)
     core("add_normals", new_stream(7, run=1, rnd=2, client=3, step=4), 1.0, out, out.size)

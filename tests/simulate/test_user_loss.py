@@ -7,7 +7,6 @@ import math
 import pickle
 import runpy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -67,18 +66,18 @@ def writes(model, features, label):
 
 
 @functools.cache  # a loss is compiled when it is made: not by whoever collects the tests alone
-def own_logistic() -> simulate.Loss:
+def own_logistic():
     """Return the logistic loss with its constants."""
     return simulate.Loss(logistic, logistic_gradient, smoothness=0.25, lipschitz=1.0, convex=True, predict=sign)
 
 
 @functools.cache
-def unstated() -> simulate.Loss:
+def unstated():
     """Return the logistic loss without constants or classes."""
     return simulate.Loss(logistic, logistic_gradient)
 
 
-def silos(loss: simulate.Loss | str | None = None, **settings: Any) -> simulate.Problem:
+def silos(loss=None, **settings):
     """Return the records of `SILOS` with another loss, the own logistic one if none is given."""
     return simulate.Problem(loss or own_logistic(), SILOS.data.features, SILOS.data.labels, SILOS.sizes, **settings)
 
@@ -269,7 +268,7 @@ def test_weights_multiply_claims():
 
 
 @functools.cache
-def hinge() -> simulate.Loss:
+def hinge():
     """Return the hinge loss."""
     return simulate.Loss.of_score(
         lambda s, y: max(0.0, 1.0 - (2 * y - 1) * s),
@@ -280,7 +279,7 @@ def hinge() -> simulate.Loss:
 
 
 @functools.cache
-def absolute() -> simulate.Loss:
+def absolute():
     """Return the absolute loss."""
     return simulate.Loss.of_score(
         lambda s, y: abs(s - y), lambda s, y: 1.0 if s > y else -1.0, lipschitz=1.0, convex=True
@@ -339,7 +338,7 @@ def test_pickled_problems_run_in_another_process(tmp_path):
     assert found == [simulate.run(SGD, p, rounds=5, seed=1).models.tobytes().hex() for p in problems]
 
 
-def problem_far(factor: float, *, mirrored: bool = False) -> simulate.Problem:
+def problem_far(factor, *, mirrored=False):
     """Return squares whose loss differs, far from where losses are tried, by a number (factor) or by its code (mirrored)."""
 
     def far(score, label):
@@ -389,7 +388,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "own_losses.py"
 
 
 @pytest.fixture(scope="module")
-def example() -> dict:
+def example():
     """Return what the file defines."""
     return runpy.run_path(str(EXAMPLE))
 

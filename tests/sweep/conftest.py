@@ -2,9 +2,6 @@
 
 import sys
 import types
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +10,7 @@ from sweep_plans import THETA, content
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory):
     """Return the directory of a finished run of `THETA`, which no test changes."""
     pytest.importorskip("pyarrow")
     out = tmp_path_factory.mktemp("finished") / "out"
@@ -22,18 +19,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def whole(finished: Path) -> dict[str, bytes]:
+def whole(finished):
     """Return the files of the finished run."""
     return content(finished)
 
 
 @pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], None]:
+def register(monkeypatch):
     """Return what registers a function for a test, as `testing.` and its name."""
     module = types.ModuleType("hockeystick_stand_in")
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
-    def registered(function: Callable[..., Any]) -> None:
+    def registered(function):
         setattr(module, function.__name__, function)
         row = functions.Registered(module.__name__)
         monkeypatch.setitem(functions.REGISTERED, f"testing.{function.__name__}", row)

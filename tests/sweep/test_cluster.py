@@ -6,9 +6,7 @@ import pickle
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -48,14 +46,14 @@ DPSGD = {
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def client():
     """Give a client of two workers."""
     with workers_here(2) as client:
         yield client
 
 
 @pytest.fixture
-def submissions(client: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def submissions(client, monkeypatch):
     """Return the calls by which the client submits: first the manifest, then the shards."""
     monkeypatch.setattr(client, "submit", mock.Mock(wraps=client.submit))
     return client.submit.call_args_list
@@ -66,7 +64,7 @@ PLANS = [THETA, FEDERATION, DPSGD, pytest.param(sweep_plans.TRAINING, marks=need
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=["theta", "federation", "dpsgd", "simulated"])
-def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]) -> None:
+def test_same_table_everywhere(tmp_path, client, plan):
     """One thread, all cores and a cluster leave the same bytes, errors and warnings included."""
     one = run(plan, tmp_path / "one", num_threads=1)
     cores = run(plan, tmp_path / "cores")
@@ -78,9 +76,9 @@ def test_same_table_everywhere(tmp_path: Path, client: Any, plan: dict[str, Any]
         assert {*summary.warnings} == {*one.warnings}
 
 
-def test_few_shards_under_way(tmp_path: Path, client: Any, submissions: list[Any]) -> None:
+def test_few_shards_under_way(tmp_path, client, submissions):
     """Two shards a thread are under way, one is fetched and one is written, however slowly; none stays behind."""
-    ahead: list[int] = []
+    ahead = []
     plan = {**THETA, "shard_rows": 1}
     run(plan, tmp_path / "out", client=client, progress=lambda done, *_rest: ahead.append(len(submissions) - 1 - done))
     assert sorted(call.args[3] for call in submissions[1:]) == [*range(40)]
@@ -93,7 +91,7 @@ def test_few_shards_under_way(tmp_path: Path, client: Any, submissions: list[Any
 
 
 @pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
-def test_worker_with_another_library(client: Any, key: str) -> None:
+def test_worker_with_another_library(client, key):
     """A worker whose numbers or bytes might differ is refused, and the message says in what."""
     identity = {**json.loads(json.dumps(manifest(parse(THETA)))), key: "old"}
     spec = cluster.TaskSpec("memory://nowhere", "token", digest_of(identity), None, strict=False)
@@ -104,7 +102,7 @@ def test_worker_with_another_library(client: Any, key: str) -> None:
         client.submit(cluster.compute, spec, cluster.pack(identity), 0, pure=False).result()
 
 
-def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_workers(tmp_path, monkeypatch):
     """A cluster without workers ends the run after a while, and does not hang it."""
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
     message = r"the cluster has no workers: .*; 0 cells are kept, the same command resumes"
@@ -122,7 +120,7 @@ def test_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("tcp://", "missing port number"),
     ],
 )
-def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], address: str, reason: str) -> None:
+def test_no_scheduler(tmp_path, capfd, address, reason):
     """An address where nothing listens, or that is none, is refused in one line, and in a moment."""
     plan = sweep_plans.written(THETA, tmp_path)
     began = time.monotonic()
@@ -135,7 +133,7 @@ def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], address
     assert not (tmp_path / "out").exists()
 
 
-def test_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_something_else_answers(monkeypatch):
     """What listens and never answers, and what answers and is no scheduler, is refused in seconds."""
     monkeypatch.setattr(cluster, "GREETING_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -151,21 +149,21 @@ def test_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("client", ["tcp://127.0.0.1:8786", object()])
-def test_no_client(tmp_path: Path, client: Any) -> None:
+def test_no_client(tmp_path, client):
     """An address, or anything else that is no client, is refused before anything is written."""
     with pytest.raises(TypeError, match=r"client must be a synchronous distributed.Client, not"):
         run(THETA, tmp_path / "out", client=client)
     assert not (tmp_path / "out").exists()
 
 
-def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_join_are_used(tmp_path, monkeypatch):
     """A cluster that grows during a run gets more shards at a time."""
     monkeypatch.setattr(cluster, "SLOTS_SECONDS", 0.0)
-    ahead: list[int] = []
+    ahead = []
     with workers_here(1) as client:
         monkeypatch.setattr(client, "submit", mock.Mock(wraps=client.submit))
 
-        def grow(done: int, _total: int, _left: float | None) -> None:
+        def grow(done, _total, _left):
             if done == 10:
                 client.cluster.scale(4)
                 client.wait_for_workers(4, timeout=seconds(60))
@@ -185,7 +183,7 @@ def test_workers_that_join_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (RuntimeError("a bug"), RuntimeError, "a bug"),
     ],
 )
-def test_lost_results(error: Exception | None, kind: type[Exception], message: str) -> None:
+def test_lost_results(error, kind, message):
     """What Dask says of a lost result is told in words; an error that is no cell's and no cluster's passes as it is."""
     lost = mock.Mock(**{"cancelled.return_value": error is None, "result.side_effect": error})
     with pytest.raises(kind, match=message):
@@ -196,7 +194,7 @@ def test_lost_results(error: Exception | None, kind: type[Exception], message: s
     ("wanted", "tasks", "given"),
     [(None, 1, 8), (None, 3, 2), (None, 9, 1), (1, 1, 1), (6, 1, 6), (6, 2, 4), (99, 1, 8), (2, 8, 1)],
 )
-def test_threads_within_the_cores(monkeypatch: pytest.MonkeyPatch, wanted: int | None, tasks: int, given: int) -> None:
+def test_threads_within_the_cores(monkeypatch, wanted, tasks, given):
     """Tasks on a machine of eight cores never have more than eight threads together, and one each at least."""
     monkeypatch.setattr(cluster, "CPU_COUNT", 8)
     assert cluster.threads(wanted, tasks) == given
@@ -215,7 +213,7 @@ CYCLIC = {"learning_rate": 0.5, "noise_std": 1.5, "lipschitz": 1.0, "smoothness"
     ],
     ids=["dpsgd", "fedavg", "best_cyclic"],
 )  # fmt: skip
-def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
+def test_workers_keep_their_heartbeat(call):
     """A long compiled call leaves the interpreter to other threads, of which one sends a worker's sign of life."""
     thread = threading.Thread(target=call, daemon=True)
     beats = 0
@@ -231,9 +229,7 @@ def test_workers_keep_their_heartbeat(call: Callable[[], object]) -> None:
 SHARED, PARTS = sweep_plans.THETA, 3
 
 
-def test_another_disk_at_the_same_path(
-    tmp_path: Path, client: Any, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_disk_at_the_same_path(tmp_path, client, whole, monkeypatch):
     """Workers that see a disk of their own, with an unfinished run of the very plan, leave it alone and hand parts over."""
     run(SHARED, tmp_path / "theirs")
     (tmp_path / "theirs/cells/part-000001.parquet").unlink()
@@ -256,18 +252,18 @@ def test_another_disk_at_the_same_path(
     ids=["nothing", "rights", "package", "disk"],
 )
 def test_who_writes(
-    tmp_path: Path,
-    client: Any,
-    whole: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path,
+    client,
+    whole,
+    monkeypatch,
     *,
-    patched: tuple[Any, str],
-    error: Exception | None,
-    reason: str,
-) -> None:
+    patched,
+    error,
+    reason,
+):
     """Workers write every part; without rights, the package of the store or room they hand it over, and the summary says why."""
 
-    def refused(*_given: object) -> None:
+    def refused(*_given):
         raise error
 
     monkeypatch.chdir(tmp_path)  # in which the client works: the path is relative to it
@@ -283,7 +279,7 @@ def test_who_writes(
     assert content(tmp_path / "out") == whole
 
 
-def test_plan_travels_once(tmp_path: Path, client: Any, submissions: list[Any]) -> None:
+def test_plan_travels_once(tmp_path, client, submissions):
     """A plan of 2,000 listed values is sent once, and not with every task."""
     values = [k / 65536 for k in range(2000)]
     plan = {"shard_rows": 200, "outputs": {"delta": "theta"}, "axes": {"epsilon": values, "r": [1.5]}}
@@ -292,7 +288,7 @@ def test_plan_travels_once(tmp_path: Path, client: Any, submissions: list[Any]) 
     assert [len(pickle.dumps(given)) > 1000 for given in sent] == [True] + [False] * 10
 
 
-def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> None:
+def test_strict_run_keeps_no_part_with_an_error(tmp_path, client):
     """A strict run ends at a part with an error, which no worker has written."""
     plan = {"shard_rows": 1, "outputs": {"delta": "theta"}, "axes": {"r": [1.0, 2.0, -1.0], "epsilon": [1.0]}}
     with pytest.raises(CellError, match="cell 2 "):
@@ -303,12 +299,12 @@ def test_strict_run_keeps_no_part_with_an_error(tmp_path: Path, client: Any) -> 
     assert parts <= {f"cells/part-{at:06}.parquet" for at in range(2)}
 
 
-def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_are_not_seen(tmp_path, client, monkeypatch):
     """A part that a worker says it wrote and that is not there is no part of the table, and the run says so."""
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.1)
     write = Folder.write_shared
 
-    def lost(folder: Folder, name: str, data: bytes, still: Callable[[], bool]) -> bool:
+    def lost(folder, name, data, still):
         return True if "000001" in name else write(folder, name, data, still)
 
     monkeypatch.setattr(Folder, "write_shared", lost)
@@ -319,13 +315,13 @@ def test_parts_that_are_not_seen(tmp_path: Path, client: Any, monkeypatch: pytes
     assert run(SHARED, tmp_path / "out", client=client).computed_rows == 7
 
 
-def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:
+def test_two_writers_have_two_hidden_files(tmp_path):
     """While one worker writes a part, another publishes it, and the first changes nothing afterwards."""
     folder = Folder(tmp_path)
     folder.create("cells")
     name, seen = "cells/part-000000.parquet", []
 
-    def meanwhile() -> bool:
+    def meanwhile():
         assert folder.write_shared(name, b"part", lambda: True)
         seen.append(sorted(folder.entries("cells")))
         return True
@@ -335,7 +331,7 @@ def test_two_writers_have_two_hidden_files(tmp_path: Path) -> None:
     assert content(tmp_path) == {name: b"part"}
 
 
-def test_next_run_tidies_before_a_worker_renames(tmp_path: Path) -> None:
+def test_next_run_tidies_before_a_worker_renames(tmp_path):
     """A worker whose hidden file and token the next run has removed publishes nothing."""
     folder, name = Folder(tmp_path), "cells/part-000000.parquet"
     folder.create("cells")
@@ -343,7 +339,7 @@ def test_next_run_tidies_before_a_worker_renames(tmp_path: Path) -> None:
     spec = cluster.TaskSpec(folder.place, "_run-1.tmp", "digest", None, strict=False)
     assert spec.is_at(folder)
 
-    def tidied() -> bool:
+    def tidied():
         for unfinished in folder.entries("cells"):
             folder.remove(f"cells/{unfinished}")
         folder.remove(spec.token)

@@ -4,8 +4,6 @@ By day a worker and the command are killed, a disk is full and Ctrl-C is pressed
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -26,14 +24,14 @@ BY_DAY = ("both_killed", "disk_full", "interrupted")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Cluster]:
+def cluster(tmp_path_factory):
     """Give a scheduler and two workers."""
     with faults.cluster(tmp_path_factory.mktemp("cluster")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def whole(tmp_path_factory):
     """Return what an undisturbed run on one thread of this process leaves."""
     folder = tmp_path_factory.mktemp("whole")
     run(faults.PLAN, folder / "out", num_threads=1)
@@ -43,9 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in BY_DAY else [effort.AT_NIGHT]) for name in faults.SCENARIOS]
 )
-def test_nothing_lost_nothing_twice(
-    tmp_path: Path, cluster: faults.Cluster, whole: dict[str, bytes], name: str
-) -> None:
+def test_nothing_lost_nothing_twice(tmp_path, cluster, whole, name):
     """Whatever ends in the middle, what was written stays, and the same command ends with the bytes of a quiet run."""
     scenario = faults.SCENARIOS[name]
     fault = faults.play(scenario, cluster, tmp_path, whole)

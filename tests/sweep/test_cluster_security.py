@@ -3,9 +3,6 @@
 import gc
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +24,7 @@ PLAN = {"shard_rows": 2, "outputs": {"delta": "theta"}, "axes": {"epsilon": [0.0
 PAGES = ("status", "info/main/workers.html", "info/logs.html", "json/counts.json", "individual-task-stream")
 
 
-def listening() -> set[tuple[str, int]]:
+def listening():
     """Return where this process and its children listen."""
     own = psutil.Process()
     found = set()
@@ -36,7 +33,7 @@ def listening() -> set[tuple[str, int]]:
     return found
 
 
-def answers(port: int, page: str) -> bool:
+def answers(port, page):
     """Say whether a page is there."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=processes.seconds(5)):
@@ -45,7 +42,7 @@ def answers(port: int, page: str) -> bool:
         return False
 
 
-def test_local_workers_listen_on_the_loopback_interface() -> None:
+def test_local_workers_listen_on_the_loopback_interface():
     """Workers of this machine are reached from this machine alone, and there is no page about them."""
     before = listening()
     with cluster.local(1) as client:
@@ -56,7 +53,7 @@ def test_local_workers_listen_on_the_loopback_interface() -> None:
         assert not [page for page in PAGES if answers(client.cluster.scheduler.http_server.port, page)]
 
 
-def test_dashboard_where_it_is_asked_for() -> None:
+def test_dashboard_where_it_is_asked_for():
     """The dashboard opens at the port that was asked for, on the loopback interface."""
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as made:
         free = int(made.scheduler.http_server.port)  # free again in a moment
@@ -67,7 +64,7 @@ def test_dashboard_where_it_is_asked_for() -> None:
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def certificates(tmp_path_factory):
     """Return the files of an authority, a certificate and its key."""
     folder = tmp_path_factory.mktemp("certificates")
     made = distributed.Security.temporary()
@@ -78,7 +75,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def secured(certificates: dict[str, Path]) -> Iterator[Any]:
+def secured(certificates):
     """Give a cluster that talks TLS only."""
     security = cluster.tls(*map(str, certificates.values()))
     with distributed.LocalCluster(
@@ -87,7 +84,7 @@ def secured(certificates: dict[str, Path]) -> Iterator[Any]:
         yield made
 
 
-def test_tls_to_a_scheduler(tmp_path: Path, secured: Any, certificates: dict[str, Path]) -> None:
+def test_tls_to_a_scheduler(tmp_path, secured, certificates):
     """The command computes on a cluster that talks TLS only; without certificates it is refused."""
     command = ["sweep", "run", str(written(PLAN, tmp_path)), "--scheduler", secured.scheduler_address, "--quiet"]
     options = [word for name, file in certificates.items() for word in (f"--tls-{name}", str(file))]
@@ -100,7 +97,7 @@ def test_tls_to_a_scheduler(tmp_path: Path, secured: Any, certificates: dict[str
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see `collected`
-def test_tls_refuses_a_plain_scheduler(certificates: dict[str, Path]) -> None:
+def test_tls_refuses_a_plain_scheduler(certificates):
     """Whoever asks for TLS never talks to a scheduler without it, and the other way round; each is told at once."""
     security = cluster.tls(*map(str, certificates.values()))
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp://") as plain:
@@ -114,7 +111,7 @@ def test_tls_refuses_a_plain_scheduler(certificates: dict[str, Path]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see `collected`
-def test_plain_client_of_a_tls_scheduler(secured: Any) -> None:
+def test_plain_client_of_a_tls_scheduler(secured):
     """A client without certificates is refused at once, with either address."""
     for address in (secured.scheduler_address, secured.scheduler_address.replace("tls://", "tcp://")):
         with pytest.raises(ClusterError, match=rf"scheduler must be the address of a Dask scheduler, not {address}: "):
@@ -122,12 +119,12 @@ def test_plain_client_of_a_tls_scheduler(secured: Any) -> None:
     collected()
 
 
-def collected() -> None:
+def collected():
     """Let the socket of a failed handshake, which tornado leaves open, be collected in the test that made it."""
     gc.collect()
 
 
-def test_tls_between_local_workers(certificates: dict[str, Path]) -> None:
+def test_tls_between_local_workers(certificates):
     """Workers of this machine talk TLS with the same three files."""
     with cluster.local(1, cluster.tls(*map(str, certificates.values()))) as client:
         assert client.scheduler.address.startswith("tls://127.0.0.1:")

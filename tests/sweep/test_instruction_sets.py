@@ -3,8 +3,6 @@
 import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ from sweep_plans import content, workers_here
 
 pytest.importorskip("pyarrow")
 
-PLAN: dict[str, Any] = {
+PLAN = {
     "shard_rows": 8,
     "outputs": {"epsilon": {"function": "dpsgd_epsilon", "arguments": {"delta": 1e-5}}, "mu": "q"},
     "axes": {
@@ -39,7 +37,7 @@ needs_v4 = pytest.mark.skipif("v4" not in SETS, reason="needs AVX-512, to do wit
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("name", SETS)
-def test_same_bytes_as_on_a_machine_of_that_kind(tmp_path: Path, name: str) -> None:
+def test_same_bytes_as_on_a_machine_of_that_kind(tmp_path, name):
     """Every process computes a plan with the set that it names, whatever it would choose by itself."""
     plan = {**PLAN, "instruction_set": name}
     run(plan, tmp_path / "here")
@@ -53,7 +51,7 @@ def test_same_bytes_as_on_a_machine_of_that_kind(tmp_path: Path, name: str) -> N
     assert [manifest["instruction_set"] for manifest in stored] == [name]
 
 
-def test_set_of_the_calling_thread(tmp_path: Path) -> None:
+def test_set_of_the_calling_thread(tmp_path):
     """A plan without a set has the best of the machine, as its manifest says, also where the caller's thread uses another one."""
     run(PLAN, tmp_path / "best", num_threads=1)
     with computing_with(SETS[0]):
@@ -62,11 +60,11 @@ def test_set_of_the_calling_thread(tmp_path: Path) -> None:
     assert content(tmp_path / "there") == content(tmp_path / "best")
 
 
-def without(monkeypatch: pytest.MonkeyPatch) -> None:
+def without(monkeypatch):
     """Make this machine one that has no AVX-512."""
     use = core.use_instruction_set
 
-    def refused(name: str) -> str:
+    def refused(name):
         if name == "v4":
             raise ValueError("instruction_set must be an instruction set of this machine, not 'v4': it cannot run that")
         return use(name)
@@ -74,7 +72,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "use_instruction_set", refused)
 
 
-def test_machine_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_the_set(tmp_path, monkeypatch):
     """A machine that has not the plan's set refuses the run before anything is written."""
     without(monkeypatch)
     with pytest.raises(ValueError, match="instruction_set must be an instruction set of this machine"):
@@ -83,7 +81,7 @@ def test_machine_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.slow
-def test_worker_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_without_the_set(tmp_path, monkeypatch):
     """A worker that has not the plan's set is named, with what to do; the client itself need not have it."""
     pytest.importorskip("distributed")
     without(monkeypatch)
@@ -97,7 +95,7 @@ def test_worker_without_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         run({**PLAN, "instruction_set": "v4"}, tmp_path / "out", client=client)
 
 
-def test_logspace_is_that_of_the_c_library() -> None:
+def test_logspace_is_that_of_the_c_library():
     """The values of a logspace are within a few units in the last place of the powers, whatever NumPy's own loops give."""
     mpmath = pytest.importorskip("mpmath")
     for first, last, num in (
@@ -158,7 +156,7 @@ print(json.dumps(found))
 
 @needs_v4
 @pytest.mark.slow
-def test_functions_do_not_depend_on_numpys_instructions() -> None:
+def test_functions_do_not_depend_on_numpys_instructions():
     """No function of a plan has other bytes where NumPy and OpenBLAS do without AVX-512, if the core's set is the same."""
     same = {**os.environ, "HOCKEYSTICK_ISA": "v3", "PYTHONPATH": os.pathsep.join(sys.path)}
     found = [

@@ -7,12 +7,9 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +22,7 @@ from sweep_plans import THETA, TRAINING, changed, content, written
 pq = pytest.importorskip("pyarrow.parquet")
 
 # 400 parts: enough for a run to be caught between any two of them.
-LONG: dict[str, Any] = {
+LONG = {
     "shard_rows": 250,
     "outputs": {"delta": "theta", "spent": {"function": "gaussian_epsilon", "arguments": {"delta": 1e-5}}},
     "axes": {"epsilon": {"linspace": [0.0, 8.0], "num": 250}, "r": {"logspace": [1e-3, 10.0], "num": 400}},
@@ -33,12 +30,12 @@ LONG: dict[str, Any] = {
 
 
 @pytest.fixture
-def out(tmp_path: Path, finished: Path) -> Path:
+def out(tmp_path, finished):
     """Return a copy of a finished run."""
     return Path(shutil.copytree(finished, tmp_path / "out"))
 
 
-def refused(plan: dict[str, Any], out: Path, message: str) -> None:
+def refused(plan, out, message):
     """Hold that a run is refused with that message and leaves every file as it is."""
     before = content(out.parent)
     with pytest.raises(OutputError, match=message):
@@ -46,7 +43,7 @@ def refused(plan: dict[str, Any], out: Path, message: str) -> None:
     assert content(out.parent) == before
 
 
-def test_unusable_directories(tmp_path: Path) -> None:
+def test_unusable_directories(tmp_path):
     """A file, a path below a file, and a directory with other things are refused and left alone."""
     (tmp_path / "file").write_text("mine")
     (tmp_path / "used").mkdir()
@@ -60,14 +57,14 @@ def test_unusable_directories(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_directory_without_permission(tmp_path: Path) -> None:
+def test_directory_without_permission(tmp_path):
     """A directory that may not be written is refused."""
     (tmp_path / "out").mkdir(mode=0o500)
     refused(THETA, tmp_path / "out", r"out must be a writable directory, not .*Permission denied")
 
 
 @pytest.mark.parametrize("name", [".nfs0000000000a1", "_SUCCESS", ".DS_Store", ".ipynb_checkpoints/", "_temporary/"])
-def test_what_readers_skip_is_left_alone(tmp_path: Path, name: str) -> None:
+def test_what_readers_skip_is_left_alone(tmp_path, name):
     """Files and folders that systems leave behind, and readers skip, are no reason to refuse a run, and they stay."""
     for folder in ("out/cells", "out"):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
@@ -80,20 +77,20 @@ def test_what_readers_skip_is_left_alone(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["part-000001.parquet", "thesis"])
-def test_folder_among_the_parts(out: Path, name: str) -> None:
+def test_folder_among_the_parts(out, name):
     """A folder where a part goes, or any other that a reader would search, is refused with what to do."""
     (out / "cells" / name).unlink(missing_ok=True)
     (out / "cells" / name).mkdir()
     refused(THETA, out, rf"not .*/cells/{name}/: a folder, .*; move it away$")
 
 
-def test_foreign_part(out: Path) -> None:
+def test_foreign_part(out):
     """A stray file among the parts, which a reader would take for one, is refused."""
     shutil.copy(out / "cells/part-000000.parquet", out / "cells/part-000007.parquet")
     refused(THETA, out, r"out must hold this sweep alone, not .*part-000007.parquet")
 
 
-def test_dangling_link(out: Path, finished: Path) -> None:
+def test_dangling_link(out, finished):
     """A part that is a link to nothing is missing, and is replaced."""
     (out / "cells/part-000001.parquet").unlink()
     (out / "cells/part-000001.parquet").symlink_to(out / "nowhere")
@@ -101,7 +98,7 @@ def test_dangling_link(out: Path, finished: Path) -> None:
     assert content(out) == content(finished)
 
 
-def test_leftovers_are_removed(tmp_path: Path, out: Path, finished: Path) -> None:
+def test_leftovers_are_removed(tmp_path, out, finished):
     """The temporary files of a killed run go away, and a reader never sees them; killed with half of a manifest, a run starts afresh."""
     (out / "cells/.part-000003.parquet.tmp").write_bytes(b"half")
     (out / "._manifest.json.tmp").write_bytes(b"half")
@@ -114,10 +111,10 @@ def test_leftovers_are_removed(tmp_path: Path, out: Path, finished: Path) -> Non
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
-def test_one_run_at_a_time(tmp_path: Path, scheme: str) -> None:
+def test_one_run_at_a_time(tmp_path, scheme):
     """A second run in the same directory is refused while the first one goes on, whichever way it is named."""
 
-    def second(*_progress: object) -> None:
+    def second(*_progress):
         with pytest.raises(OutputError, match="another run is writing to it"):
             run(THETA, f"{scheme}{tmp_path}/out")
 
@@ -146,24 +143,24 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("sections", "message"), CHANGES)
-def test_changed_plan(finished: Path, sections: dict[str, Any], message: str) -> None:
+def test_changed_plan(finished, sections, message):
     """A changed plan is refused with what changed, and the earlier table stays."""
     refused(changed(THETA, **sections), finished, rf"{message}.*use another output directory")
 
 
 @pytest.mark.parametrize("key", ["version", "instruction_set", "pyarrow"])
-def test_changed_library(out: Path, key: str) -> None:
+def test_changed_library(out, key):
     """Another version or instruction set might round differently and is not mixed into a table."""
     manifest = json.loads((out / "_manifest.json").read_text())
     (out / "_manifest.json").write_text(json.dumps({**manifest, key: "old"}))
     refused(THETA, out, rf"{key} changed from 'old' to")
 
 
-def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Path) -> None:
+def test_full_disk(tmp_path, monkeypatch, finished):
     """A full disk ends the run with a clear error and no half part, and the same call resumes."""
     sync, calls = os.fsync, []
 
-    def full(descriptor: int) -> None:
+    def full(descriptor):
         calls.append(descriptor)
         if len(calls) == 7:  # file and folder of the manifest and of two parts come before
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -181,7 +178,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Pa
 
 
 @contextlib.contextmanager
-def started(plan: dict[str, Any], out: Path, parts: int) -> Iterator[subprocess.Popen[str]]:
+def started(plan, out, parts):
     """Give a real process of several threads that has written so many parts of a plan; before its first step if none."""
     arguments = [written(plan, out.parent), "-o", out, "--num-threads", "4"]
     command = [sys.executable, "-m", "hockeystick", "sweep", "run", *arguments]
@@ -204,7 +201,7 @@ needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reas
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", [LONG, pytest.param(TRAININGS, marks=needs_numba)], ids=["cells", "simulated"])
-def test_killed_again_and_again(tmp_path: Path, plan: dict[str, Any]) -> None:
+def test_killed_again_and_again(tmp_path, plan):
     """Killed without warning at several moments and started again, a run ends with the bytes of a whole one."""
     run(plan, tmp_path / "whole")
     uninterrupted = content(tmp_path / "whole")
@@ -224,7 +221,7 @@ def test_killed_again_and_again(tmp_path: Path, plan: dict[str, Any]) -> None:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_interrupted_politely(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+def test_interrupted_politely(tmp_path, sent, code):
     """Ctrl-C and SIGTERM, while several threads write, end a run with a hint, the shell's exit code and whole parts alone."""
     with started(LONG, tmp_path / "out", 5) as process:
         process.send_signal(sent)

@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,14 +38,14 @@ PLAN = {
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory):
     """Return the directory of a finished sweep, which no test changes."""
     out = tmp_path_factory.mktemp("whole")
     run(PLAN, out)
     return out
 
 
-def test_metadata(whole: Path) -> None:
+def test_metadata(whole):
     """A part names its sweep, and of each column the unit, of each output the function and what its values are worth."""
     stored = json.loads((whole / "_manifest.json").read_text())
     schema = pq.read_schema(whole / "cells/part-000001.parquet")
@@ -63,7 +62,7 @@ def test_metadata(whole: Path) -> None:
     }
 
 
-def test_digest_is_that_of_the_file(whole: Path) -> None:
+def test_digest_is_that_of_the_file(whole):
     """Whoever has the file can check it: SHA-256 with zeros in the digest's own place."""
     for path in (whole / "cells").iterdir():
         data = path.read_bytes()
@@ -72,7 +71,7 @@ def test_digest_is_that_of_the_file(whole: Path) -> None:
         assert hashlib.sha256(data.replace(digest, b"0" * 64)).hexdigest() == digest.decode()
 
 
-def test_every_flipped_bit_is_found(whole: Path) -> None:
+def test_every_flipped_bit_is_found(whole):
     """No bit of a part can change unnoticed: not in pages, statistics, page headers, metadata, lengths or magic."""
     plan, data = parse(PLAN), (whole / "cells/part-000000.parquet").read_bytes()
     identity = manifest(plan)
@@ -84,20 +83,20 @@ def test_every_flipped_bit_is_found(whole: Path) -> None:
                 decode(plan, identity, 0, damaged)
 
 
-def flip(path: Path, at: int) -> None:
+def flip(path, at):
     """Flip a bit of a byte, as a bad disk would."""
     data = path.read_bytes()
     path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
 
 
-def foreign(path: Path) -> None:
+def foreign(path):
     """Put there the part of a plan that clips at 11."""
     other = {**PLAN, "fixed": {**PLAN["fixed"], "clip_norm": 11.0}}
     run(other, path.parents[2] / "other")
     path.write_bytes((path.parents[2] / "other/cells" / path.name).read_bytes())
 
 
-def zeroed(path: Path) -> None:
+def zeroed(path):
     """Set all values of an output to 0."""
     path.write_bytes(rewritten(path.read_bytes(), "spent"))
 
@@ -117,9 +116,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("damage", "reason"), DAMAGES.values(), ids=[*DAMAGES])
-def test_damaged_parts_are_named_and_computed_anew(
-    tmp_path: Path, whole: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], object], reason: str
-) -> None:
+def test_damaged_parts_are_named_and_computed_anew(tmp_path, whole, caplog, damage, reason):
     """A part that the sweep would not have written is named with the reason, and replaced; the others stay."""
     run(PLAN, tmp_path / "out")
     damage(tmp_path / "out/cells/part-000001.parquet")
@@ -134,7 +131,7 @@ def test_damaged_parts_are_named_and_computed_anew(
     assert run(PLAN, tmp_path / "out").damaged == ()
 
 
-def test_other_units_or_status(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_units_or_status(whole, monkeypatch):
     """A part whose columns claim another unit or status than this version's is not kept."""
     plan, data = parse(PLAN), (whole / "cells/part-000000.parquet").read_bytes()
     monkeypatch.setattr(parquet_part, "registered", lambda name: functions.registered(name)._replace(worth="exact"))
@@ -142,7 +139,7 @@ def test_other_units_or_status(whole: Path, monkeypatch: pytest.MonkeyPatch) -> 
         decode(plan, manifest(plan), 0, data)
 
 
-def test_readers_check_parts(tmp_path: Path) -> None:
+def test_readers_check_parts(tmp_path):
     """A picture is refused, and a report says which cells are missing, where a part is damaged."""
     run(PLAN, tmp_path)
     zeroed(tmp_path / "cells/part-000001.parquet")
@@ -151,7 +148,7 @@ def test_readers_check_parts(tmp_path: Path) -> None:
     assert read_sample(stored_sweep(tmp_path), choose_cells(parse(PLAN), None, None, None)).missing == [range(4, 8)]
 
 
-def test_tables_of_an_older_format(tmp_path: Path) -> None:
+def test_tables_of_an_older_format(tmp_path):
     """A table of another format is neither resumed nor shown, and the message says what to do."""
     run(PLAN, tmp_path)
     stored = json.loads((tmp_path / "_manifest.json").read_text())
@@ -179,7 +176,7 @@ print(threads() - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
-def test_no_threads_of_arrow_hold_a_part(tmp_path: Path) -> None:
+def test_no_threads_of_arrow_hold_a_part(tmp_path):
     """A resumed run leaves none of Arrow's threads behind.
 
     One that drops the last reference to a part's bytes while the interpreter ends calls std::terminate (exit code 134).

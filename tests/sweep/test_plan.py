@@ -4,8 +4,6 @@ import importlib.util
 import itertools
 import re
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -139,7 +137,7 @@ BAD_PLANS += [
 
 
 @pytest.mark.parametrize(("sections", "message"), BAD_PLANS)
-def test_bad_plan(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+def test_bad_plan(tmp_path, sections, message):
     """A wrong plan is refused before anything is written, naming key, value and domain."""
     with pytest.raises(PlanError, match=message):
         run(changed({"outputs": OUTPUTS, "axes": AXES}, **sections), tmp_path / "out")
@@ -161,7 +159,7 @@ DEEP = r"^(plan must be a TOML file.*plan.toml: it is nested too deeply|a is unk
         ("a = " + "[" * 400 + "]" * 400, DEEP),
     ],
 )
-def test_files_that_are_no_plan(tmp_path: Path, text: str | None, message: str) -> None:
+def test_files_that_are_no_plan(tmp_path, text, message):
     """A file that is absent, not TOML, or nested too deeply is a wrong plan, too."""
     if text is not None:
         (tmp_path / "plan.toml").write_bytes(text.encode("latin-1"))
@@ -169,7 +167,7 @@ def test_files_that_are_no_plan(tmp_path: Path, text: str | None, message: str) 
         load(tmp_path / "plan.toml")
 
 
-def test_whole_values_of_any_type() -> None:
+def test_whole_values_of_any_type():
     """Values without a fraction pass, whatever their type."""
     assert parse({**STEPS, "axes": {**ONE, "steps": {"linspace": [1, 5], "num": 3}}}).num_cells == 3
 
@@ -188,7 +186,7 @@ NO_COLUMNS |= {
 }
 
 
-def test_table_has_the_functions_of_its_rooms() -> None:
+def test_table_has_the_functions_of_its_rooms():
     """The table names the public functions of these modules, but for those that are no column, and what it says of them is known."""
     expected = {*kernels.__all__}
     expected |= {*dpsgd.__all__, *gaussian_dp.__all__} - NO_COLUMNS
@@ -201,7 +199,7 @@ def test_table_has_the_functions_of_its_rooms() -> None:
         assert (row.cost in {"cheap", "costly", "training"}, row.rounded in {"up", "down", "nearest"}) == (True, True)
 
 
-def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(tmp_path, monkeypatch):
     """A table that does not fit on the disk is refused with its size, before anything is written."""
     usage = shutil.disk_usage(tmp_path)._replace(free=10)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
@@ -210,7 +208,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_rows_of_a_shard() -> None:
+def test_rows_of_a_shard():
     """Without a word from the plan, shards are small where cells are dear, and grow where there would be too many files."""
     dear = {"outputs": {"epsilon": "dpsgd_epsilon"}, "fixed": {"delta": 1e-5, "noise_multiplier": 1.0}}
     cases = [
@@ -231,16 +229,16 @@ SMALL = {"outputs": {"delta": "theta"}, "axes": {"epsilon": [0.0, 1.0], "r": [0.
 INT64 = np.iinfo(np.int64)
 
 
-def nested(depth: int) -> list[Any]:
+def nested(depth):
     """Return lists in lists."""
-    inner: list[Any] = []
+    inner = []
     for _ in range(depth):
         inner = [inner]
     return inner
 
 
 @pytest.mark.parametrize("key", ["title", "outputs", "fixed", "axes", "zip", "shard_rows"])
-def test_deep_mappings(key: str) -> None:
+def test_deep_mappings(key):
     """A mapping that is nested so deeply is refused, wherever the nest is."""
     for deep in (
         nested(10_000),
@@ -252,7 +250,7 @@ def test_deep_mappings(key: str) -> None:
             parse({**SMALL, key: deep})
 
 
-def test_deep_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deep_manifests(tmp_path, capsys):
     """A manifest of a hundred thousand brackets, or a deep plan in one, is no plan; the command says so in one line."""
     (tmp_path / "plan.toml").write_text('outputs = { delta = "theta" }\naxes = { epsilon = [0.0], r = [1.0] }\n')
     for text in ("[" * 100_000, '{"format": 3, "plan": ' + '{"a":' * 50_000 + "0" + "}" * 50_001):
@@ -264,7 +262,7 @@ def test_deep_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
             assert capsys.readouterr().err == f"hockeystick sweep: {told}\n"
 
 
-def test_widest_range() -> None:
+def test_widest_range():
     """A range over all integers of 64 bits has its two ends, and one of a third of them its four values."""
     for step, expected in (
         (2**64 - 1, [INT64.min, INT64.max]),
@@ -279,7 +277,7 @@ def test_widest_range() -> None:
 
 
 @pytest.mark.parametrize("ends", [[-1e308, 1e308], [1.7e308, -1.7e308]])
-def test_ends_too_far_apart(ends: list[float]) -> None:
+def test_ends_too_far_apart(ends):
     """Values between ends whose distance is no double are refused with their key, and NumPy warns of nothing."""
     given = {**SMALL, "axes": {"epsilon": {"linspace": ends, "num": 3}}, "fixed": {"r": 1.0}}
     with (
@@ -298,7 +296,7 @@ EVERY = [*sorted(REGISTERED), *(pytest.param(name, marks=numba) for name in sort
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_function_is_described(name: str) -> None:
+def test_every_function_is_described(name):
     """Each argument has a domain, the values have a sentence, and both come from the documentation."""
     described = arguments(name)
     assert [argument.name for argument in described] == list(lookup(name).parameters)
@@ -310,7 +308,7 @@ def test_every_function_is_described(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
-def test_every_function_has_a_label(name: str) -> None:
+def test_every_function_has_a_label(name):
     """Somebody has looked at what the values of each registered function are worth; those called certified say so."""
     assert registered(name).worth != "unlabelled"
     documentation = (lookup(name).call.__doc__ or "").lower()
@@ -320,7 +318,7 @@ def test_every_function_has_a_label(name: str) -> None:
         assert "no upper bound" in documentation
 
 
-def test_units() -> None:
+def test_units():
     """Probabilities and privacy losses have their units at the axes; what has the user's units has none."""
     assert with_unit("epsilon", unit_of_argument("epsilon")) == "epsilon (nats)"
     assert with_unit("clip_norm", unit_of_argument("clip_norm")) == "clip_norm"
@@ -330,7 +328,7 @@ def test_units() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_example_runs(tmp_path: Path, name: str) -> None:
+def test_every_example_runs(tmp_path, name):
     """The plan for a function runs as it is, every cell of it is good, and every value has a comment."""
     text = example([name])
     (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
@@ -342,14 +340,14 @@ def test_every_example_runs(tmp_path: Path, name: str) -> None:
     assert all(lines[at - 1].startswith("# ") for at in values)
 
 
-def test_examples_of_two_functions(tmp_path: Path) -> None:
+def test_examples_of_two_functions(tmp_path):
     """Two functions make a plan that is accepted, with columns of their own."""
     for names in itertools.islice(itertools.combinations(sorted(REGISTERED), 2), 0, None, 5):
         (tmp_path / "plan.toml").write_text(example(names), encoding="utf-8")
         assert [output.function.name for output in load(tmp_path / "plan.toml").outputs] == list(names)
 
 
-def test_unknown_function() -> None:
+def test_unknown_function():
     """The nearest names are told."""
     with pytest.raises(
         PlanError, match=r"function must be a registered one, not 'dpsgd_epsilom'; did you mean dpsgd_eps"
@@ -357,7 +355,7 @@ def test_unknown_function() -> None:
         example(["dpsgd_epsilom"])
 
 
-def test_known_words() -> None:
+def test_known_words():
     """A few descriptions, as a reader of the documentation finds them."""
     (noise, *_, delta) = arguments("dpsgd_epsilon")
     assert (noise.label, noise.required) == ("number, noise / sensitivity", True)

@@ -5,8 +5,7 @@ import contextlib
 import errno
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ class Hooked(MemoryFileSystem):
     hook: Callable[[str, str, bytes, str], None] = staticmethod(lambda *_given: None)
     creating = threading.Lock()
 
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **options: Any) -> None:
+    def pipe_file(self, path, value, mode="overwrite", **options):
         """Write a file."""
         Hooked.hook("pipe_file", path, value, mode)
         with self.creating:
@@ -37,18 +36,18 @@ class Hooked(MemoryFileSystem):
                 raise RuntimeError("PreconditionFailed")
             super().pipe_file(path, value, **options)
 
-    def replace_file(self, path: str, value: bytes) -> None:
+    def replace_file(self, path, value):
         """Write a file as a server does that knows no condition."""
         super().pipe_file(path, value)
 
-    def mv(self, path1: str, path2: str, **options: Any) -> None:
+    def mv(self, path1, path2, **options):
         """Rename a file."""
         Hooked.hook("mv", path2, b"", "")
         super().mv(path1, path2, **options)
 
 
 @pytest.fixture
-def hooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def hooked(monkeypatch):
     """Register that file system and give a place on it, with the hook as it is."""
     fsspec.register_implementation("hooked", Hooked, clobber=True)
     monkeypatch.setattr(Hooked, "hook", Hooked.hook)
@@ -57,13 +56,13 @@ def hooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-def url() -> str:
+def url():
     """Return a folder in memory that nobody has used."""
     return f"memory://{uuid.uuid4()}/out"
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
+def bucket():
     """Give a bucket of an S3 server on this machine."""
     pytest.importorskip("moto.server", reason="needs moto[server]")
     pytest.importorskip("s3fs", reason="needs s3fs")
@@ -75,20 +74,18 @@ def bucket() -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", ["renames", "object store"])
 @pytest.mark.parametrize("error", [FileNotFoundError("gone"), OSError(409, "ConditionalRequestConflict")], ids=str)
-def test_two_runs_of_one_plan(
-    whole: dict[str, bytes], hooked: str, monkeypatch: pytest.MonkeyPatch, kind: str, error: Exception
-) -> None:
+def test_two_runs_of_one_plan(whole, hooked, monkeypatch, kind, error):
     """A run that another one of its plan overtakes, so that its request fails, looks again, and finds all parts."""
     cat_file = MemoryFileSystem.cat_file
     if kind == "object store":
         monkeypatch.setattr(folders, "OBJECT_STORES", frozenset({"hooked"}))
 
-    def hidden(_system: Any, path: str) -> bytes:
+    def hidden(_system, path):
         """Read a file; the manifest of the other run is not shown at once."""
         monkeypatch.setattr(Hooked, "cat_file", cat_file)
         raise FileNotFoundError(path)
 
-    def overtaking(operation: str, path: str, _value: bytes, mode: str) -> None:
+    def overtaking(operation, path, _value, mode):
         if "_manifest" in path and (operation == "mv" or mode == "create"):
             monkeypatch.setattr(Hooked, "hook", lambda *_given: None)
             run(THETA, hooked)
@@ -101,7 +98,7 @@ def test_two_runs_of_one_plan(
 
 
 @pytest.mark.parametrize("place", ["url", pytest.param("bucket", marks=pytest.mark.slow)])
-def test_bytes_are_those_of_a_disk(request: pytest.FixtureRequest, whole: dict[str, bytes], place: str) -> None:
+def test_bytes_are_those_of_a_disk(request, whole, place):
     """A URL gets the files of a directory; parts that are cut or gone are computed again, what was left unfinished is removed."""
     url = f"{request.getfixturevalue(place)}/{uuid.uuid4()}"
     assert run(THETA, url).computed_rows == 20
@@ -115,7 +112,7 @@ def test_bytes_are_those_of_a_disk(request: pytest.FixtureRequest, whole: dict[s
     assert stored(url) == whole
 
 
-def test_refusals(url: str) -> None:
+def test_refusals(url):
     """Other files, and an unknown kind of URL, are refused; of two plans see below."""
     run(THETA, url)
     system, root = fsspec.core.url_to_fs(url)
@@ -139,19 +136,19 @@ def test_refusals(url: str) -> None:
     ],
 )
 def test_failing_file_system(
-    hooked: str,
-    whole: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
+    hooked,
+    whole,
+    monkeypatch,
     *,
-    operation: str,
-    at: int,
-    error: Exception,
-    message: str,
-) -> None:
+    operation,
+    at,
+    error,
+    message,
+):
     """A write that breaks half-way or a rename that fails ends the run with a clear message and no half part, and the same call resumes."""
     left = [at]
 
-    def breaking(done: str, path: str, value: bytes, _mode: str) -> None:
+    def breaking(done, path, value, _mode):
         left[0] -= done == operation
         if left[0] == 0 and done == operation:
             if done == "pipe_file":
@@ -168,10 +165,10 @@ def test_failing_file_system(
     assert stored(hooked) == whole
 
 
-def test_manifest_that_cannot_be_written(hooked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manifest_that_cannot_be_written(hooked, monkeypatch):
     """Where not even the manifest can be written, the output is refused."""
 
-    def denied(*_given: object) -> None:
+    def denied(*_given):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(store, "CONFLICT_SECONDS", 0.1)
@@ -190,9 +187,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shared_writing(
-    request: pytest.FixtureRequest, tmp_path: Path, hooked: str, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_shared_writing(request, tmp_path, hooked, monkeypatch, kind):
     """A part is there after the first writer and the second; without the token it is not written; another one is told."""
     places = {"directory": tmp_path / "out", "renames": f"memory://{uuid.uuid4()}"}
     if kind == "S3":
@@ -217,7 +212,7 @@ def test_shared_writing(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("bucket")
-def test_object_store_without_the_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_object_store_without_the_bucket(monkeypatch):
     """A bucket that is not there is refused with the store's own words."""
     monkeypatch.setattr(store, "CONFLICT_SECONDS", 0.1)
     with pytest.raises(OutputError, match=r"out must be a writable directory, not s3://absent/out: .*bucket"):
@@ -231,11 +226,11 @@ PLANS = [
 
 
 @pytest.fixture
-def meeting(hooked: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def meeting(hooked, monkeypatch):
     """Give a place in an object store where two writers of a manifest wait for each other."""
     meet = threading.Barrier(2)
 
-    def waiting(_operation: str, path: str, *_given: object) -> None:
+    def waiting(_operation, path, *_given):
         if path.endswith("_manifest.json"):
             with contextlib.suppress(threading.BrokenBarrierError):
                 meet.wait(1.0)  # in vain, where only one is about to write it
@@ -245,7 +240,7 @@ def meeting(hooked: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return hooked
 
 
-def attempt(plan: dict[str, Any], out: str) -> dict[str, bytes] | None:
+def attempt(plan, out):
     """Run a plan, and return what is there then, or None if it was refused."""
     try:
         run(plan, out, num_threads=1)
@@ -255,12 +250,12 @@ def attempt(plan: dict[str, Any], out: str) -> dict[str, bytes] | None:
 
 
 @pytest.fixture(scope="module")
-def both() -> list[dict[str, bytes] | None]:
+def both():
     """Return what each plan leaves where it is alone."""
     return [attempt(plan, f"memory://{uuid.uuid4()}/out") for plan in PLANS]
 
 
-def test_two_plans_that_find_no_manifest(meeting: str, both: list[dict[str, bytes] | None]) -> None:
+def test_two_plans_that_find_no_manifest(meeting, both):
     """One run goes through and the other is refused, where each would have written after the other had looked."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         left = [*pool.map(attempt, PLANS, [meeting] * 2)]
@@ -269,7 +264,7 @@ def test_two_plans_that_find_no_manifest(meeting: str, both: list[dict[str, byte
     assert left[winners[0]] == stored(meeting) == both[winners[0]]
 
 
-def test_two_runs_that_find_no_manifest(meeting: str, both: list[dict[str, bytes] | None]) -> None:
+def test_two_runs_that_find_no_manifest(meeting, both):
     """Two runs of one plan do not refuse each other, and leave the files of one."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for task in [pool.submit(attempt, PLANS[0], meeting) for _ in range(2)]:

@@ -12,7 +12,6 @@ import sqlite3
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
@@ -48,7 +47,7 @@ FEDERATION = {
 
 
 @pytest.fixture(scope="module")
-def thetas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def thetas(tmp_path_factory):
     """Return a finished table."""
     out = tmp_path_factory.mktemp("results") / "theta"
     sweep.run(PLAN, out)
@@ -56,7 +55,7 @@ def thetas(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def federation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def federation(tmp_path_factory):
     """Return a finished table, a third of whose cells failed."""
     out = tmp_path_factory.mktemp("results") / "federation"
     assert sweep.run(FEDERATION, out).errors == 8
@@ -64,17 +63,17 @@ def federation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def out(tmp_path: Path, thetas: Path) -> Path:
+def out(tmp_path, thetas):
     """Return a copy of the finished run of the thetas, which a test may damage."""
     return Path(shutil.copytree(thetas, tmp_path / "out"))
 
 
-def rows_of(out: Path) -> list[dict[str, Any]]:
+def rows_of(out):
     """Return all rows in the order of cells."""
-    return sweep.open(out).table().to_table().sort_by("cell").to_pylist()  # type: ignore[no-any-return]
+    return sweep.open(out).table().to_table().sort_by("cell").to_pylist()
 
 
-def test_open(thetas: Path, federation: Path) -> None:
+def test_open(thetas, federation):
     """The object tells the plan, the manifest and that nothing is missing; its table has the values of the formula."""
     table = sweep.open(thetas)
     assert table.plan == PLAN
@@ -90,7 +89,7 @@ def test_open(thetas: Path, federation: Path) -> None:
     assert all("noise_std" in text for text in texts if text)
 
 
-def test_missing_parts(out: Path) -> None:
+def test_missing_parts(out):
     """A table without some parts opens, says how many cells are missing, and gives no best cell unless told to."""
     (out / "cells/part-000001.parquet").unlink()
     table = sweep.open(out)
@@ -99,7 +98,6 @@ def test_missing_parts(out: Path) -> None:
     with pytest.raises(OutputError, match=r"without 5 of 12: the best may be among those; run the sweep to its end"):
         table.best(minimise="delta")
     best = table.best(minimise="delta", partial=True)
-    assert best is not None
     assert best["delta"] == min(
         hs.theta(eps, r) for cell, (eps, r) in enumerate((e, r) for e in EPS for r in R) if not 5 <= cell < 10
     )
@@ -113,7 +111,7 @@ def test_missing_parts(out: Path) -> None:
     assert rows_of(out) == []
 
 
-def test_damaged_parts_are_not_read(out: Path) -> None:
+def test_damaged_parts_are_not_read(out):
     """A flipped bit is named by `verify` and refused by `best`; wherever it is in a page, no value of the table changes."""
     part = out / "cells/part-000001.parquet"
     whole = part.read_bytes()
@@ -139,13 +137,13 @@ def test_damaged_parts_are_not_read(out: Path) -> None:
         table.table().to_table()
 
 
-def test_shares_open(tmp_path: Path) -> None:
+def test_shares_open(tmp_path):
     """A share opens as what it is."""
     sweep.run(PLAN, tmp_path, shards=(2, 3))
     assert str(sweep.open(tmp_path)) == "share 2 of 3 of a plan of 12 cells, of which 7 are missing"
 
 
-def test_what_is_no_sweep(tmp_path: Path) -> None:
+def test_what_is_no_sweep(tmp_path):
     """A directory without a manifest, or with a plan of another library, is refused by name."""
     with pytest.raises(OutputError, match=r"it has no _manifest\.json"):
         sweep.open(tmp_path)
@@ -155,18 +153,17 @@ def test_what_is_no_sweep(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "largest"), [("maximise", 4.0), ("minimise", 0.0)])
-def test_ties_and_infinities(thetas: Path, asked: str, largest: float) -> None:
+def test_ties_and_infinities(thetas, asked, largest):
     """Of equal cells the first is the best, and infinity is a value."""
-    best = sweep.open(thetas).best(**{asked: "tail"})  # type: ignore[arg-type]
-    assert best is not None
+    best = sweep.open(thetas).best(**{asked: "tail"})
     assert (best["cell"], best["tail"]) == (0, math.inf)
-    assert sweep.open(thetas).best("tail > 1e308", **{asked: "epsilon"})["epsilon"] == largest  # type: ignore[arg-type, index]
+    assert sweep.open(thetas).best("tail > 1e308", **{asked: "epsilon"})["epsilon"] == largest
 
 
 SIGNS = ("<", "<=", ">", ">=", "==", "!=")
 
 
-def comparisons(columns: list[str], signs: Any, values: Any) -> Any:
+def comparisons(columns, signs, values):
     """Return texts that compare a column with a value."""
     return st.builds("{} {} {!r}".format, st.sampled_from(columns), st.sampled_from(signs), values)
 
@@ -187,7 +184,7 @@ conditions = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def database(federation: Path) -> sqlite3.Connection:
+def database(federation):
     """Return the table in SQLite, where a number that is not known is null."""
     rows, base = rows_of(federation), sqlite3.connect(":memory:")
     base.execute(f"create table cells ({', '.join(rows[0])})")
@@ -196,14 +193,12 @@ def database(federation: Path) -> sqlite3.Connection:
 
 
 @hypothesis.given(conditions, st.sampled_from(["mu", "local_steps", "cell", "noise_std"]), st.booleans())
-def test_best_is_that_of_sql(
-    federation: Path, database: sqlite3.Connection, text: str, name: str, largest: bool
-) -> None:
+def test_best_is_that_of_sql(federation, database, text, name, largest):
     """Filter and extreme are those of SQL, whose logic is three-valued: NaN is never the best, and no comparison with it is true."""
     order = "desc" if largest else "asc"
     asked = f"select cell from cells where ({text}) and {name} is not null order by {name} {order}, cell"
     expected = database.execute(asked).fetchone()
-    found = sweep.open(federation).best(text, **{"maximise" if largest else "minimise": name})  # type: ignore[arg-type]
+    found = sweep.open(federation).best(text, **{"maximise" if largest else "minimise": name})
     assert (found and (found["cell"],)) == expected
 
 
@@ -221,14 +216,14 @@ def test_best_is_that_of_sql(
         ("mu > 0 or cell >= 0", range(24)),
     ],
 )
-def test_conditions(federation: Path, text: str, cells: Any) -> None:
+def test_conditions(federation, text, cells):
     """Chains, words, fractions beside counts, numbers beyond 64 bits."""
     table = sweep.open(federation).table().to_table()
     found = table["cell"].to_numpy()[results.where_true(results.parsed(text), table)]
     assert sorted(found) == list(cells)
 
 
-def test_counts_are_compared_exactly() -> None:
+def test_counts_are_compared_exactly():
     """Integers beyond 2^53 are not rounded to doubles before they are compared."""
     pa = pytest.importorskip("pyarrow")
     values = [2**53, 2**53 + 1, 2**53 + 2, -(2**63), 2**63 - 1]
@@ -278,7 +273,7 @@ def test_counts_are_compared_exactly() -> None:
         ("x" * 2001, "where must have at most 2000 characters, not 2001"),
     ],
 )
-def test_what_is_no_condition(thetas: Path, text: str, message: str | None) -> None:
+def test_what_is_no_condition(thetas, text, message):
     """It is refused in one line, and nothing of it is run; deep nesting is refused or followed."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -305,15 +300,15 @@ def test_what_is_no_condition(thetas: Path, text: str, message: str | None) -> N
         ({"where": 3, "minimise": "epsilon"}, TypeError, "where must be a text"),
     ],
 )
-def test_what_is_no_question(thetas: Path, asked: dict[str, Any], kind: type[Exception], message: str) -> None:
+def test_what_is_no_question(thetas, asked, kind, message):
     """A column that is none, or words, or both directions, are refused."""
     with pytest.raises(kind, match=re.escape(message)):
         sweep.open(thetas).best(**asked)
 
 
-def test_unsound_columns_are_warned_of(tmp_path: Path) -> None:
+def test_unsound_columns_are_warned_of(tmp_path):
     """Who chooses by a formula whose proof does not hold is told so; by another column of the table, not."""
-    sound = {key: FEDERATION["fixed"][key] for key in ("clip_norm", "learning_rate", "smoothness", "num_clients")}  # type: ignore[index]
+    sound = {key: FEDERATION["fixed"][key] for key in ("clip_norm", "learning_rate", "smoothness", "num_clients")}
     plan = {
         "outputs": {"mu": "published.fedavg_gdp", "certified": "federated.fedavg_gdp"},
         "fixed": {**sound, "schedule": "constant", "rounds": 150, "local_steps": 200},
@@ -325,7 +320,7 @@ def test_unsound_columns_are_warned_of(tmp_path: Path) -> None:
     assert sweep.open(tmp_path).best("certified <= 1000", maximise="noise_std") is not None
 
 
-def test_by_axes(thetas: Path, federation: Path) -> None:
+def test_by_axes(thetas, federation):
     """Dimensions are the axes, a zip is one of them; values, units, status and what is fixed are where xarray has them."""
     pytest.importorskip("xarray")
     cube = sweep.open(thetas).to_xarray()
@@ -343,12 +338,12 @@ def test_by_axes(thetas: Path, federation: Path) -> None:
     assert (float(cube["clip_norm"]), int(cube["num_clients"]), cube.attrs["failed_cells"]) == (10.0, 50, 8)
     assert np.isnan(cube["mu"].sel(noise_std=-1.0)).all()
     for row in rows_of(federation):
-        at = {key: FEDERATION["axes"][key].index(row[key]) for key in ("schedule", "noise_std")}  # type: ignore[index]
+        at = {key: FEDERATION["axes"][key].index(row[key]) for key in ("schedule", "noise_std")}
         value = float(cube["mu"].values[at["schedule"], at["noise_std"], row["cell"] % 4])
         assert value == row["mu"] or math.isnan(row["mu"])
 
 
-def test_by_axes_without_all_parts(out: Path) -> None:
+def test_by_axes_without_all_parts(out):
     """Missing cells are NaN, and are counted."""
     pytest.importorskip("xarray")
     (out / "cells/part-000002.parquet").unlink()
@@ -357,7 +352,7 @@ def test_by_axes_without_all_parts(out: Path) -> None:
     assert np.isnan(cube["delta"].values.ravel()).tolist() == [False] * 10 + [True] * 2
 
 
-def test_other_rounding_of_axes(out: Path) -> None:
+def test_other_rounding_of_axes(out):
     """Axes whose values another NumPy rounded otherwise are not taken for those of the table."""
     pytest.importorskip("xarray")
     manifest = json.loads((out / "_manifest.json").read_text())
@@ -367,7 +362,7 @@ def test_other_rounding_of_axes(out: Path) -> None:
         sweep.open(out).to_xarray()
 
 
-def test_without_xarray(thetas: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_xarray(thetas, monkeypatch):
     """The extra is named."""
     monkeypatch.delitem(sys.modules, "hockeystick.sweep.results", raising=False)
     monkeypatch.setitem(sys.modules, "xarray", None)
@@ -375,7 +370,7 @@ def test_without_xarray(thetas: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         sweep.open(thetas).to_xarray()
 
 
-def test_at_a_url(tmp_path: Path) -> None:
+def test_at_a_url(tmp_path):
     """A table at a URL is read there."""
     pytest.importorskip("fsspec")
     url = f"memory://{tmp_path.name}"
@@ -394,10 +389,10 @@ BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```(python|sh)\n(.*?)```", re.DO
 SCRIPT = re.compile(r"<!-- slurm -->\n```sh\n(.*?)```", re.DOTALL)
 
 
-def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page(tmp_path, monkeypatch, capsys):
     """Commands end with 0, blocks of Python pass one after the other, and print what their comments say."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
+    names = {}
     for library, kind, block in BLOCK.findall((DOCS / "results.md").read_text(encoding="utf-8")):
         if library and importlib.util.find_spec(library) is None:
             continue
@@ -416,7 +411,7 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
-def test_job_array(tmp_path: Path) -> None:
+def test_job_array(tmp_path):
     """Three jobs of the script, one of them twice, leave the bytes of one run."""
     (script,) = SCRIPT.findall((DOCS / "scale.md").read_text(encoding="utf-8"))
     assert len(script.splitlines()) <= 10

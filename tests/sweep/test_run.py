@@ -7,9 +7,7 @@ import shutil
 import threading
 import tracemalloc
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ import hockeystick as hs
 from hockeystick import federated, published
 from hockeystick.cli import main
 from hockeystick.sweep import CellError, functions, run, running
-from hockeystick.sweep.evaluate import CELL_ERRORS, Shard, captured_warnings, evaluate, subgrids
+from hockeystick.sweep.evaluate import CELL_ERRORS, captured_warnings, evaluate, subgrids
 from hockeystick.sweep.plan import load, parse
 from hockeystick.sweep.running import Schedule
 from racing import race
@@ -34,19 +32,17 @@ pq = pytest.importorskip("pyarrow.parquet")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def table(out: Path) -> Any:
+def table(out):
     """Return the dataset of a sweep as any reader would."""
     return pq.read_table(out / "cells")
 
 
-def column(out: Path, name: str) -> Any:
+def column(out, name):
     """Return one column as an array."""
     return table(out)[name].to_numpy()
 
 
-def root(
-    x: Any, *, factor: Any = 1.0, schedule: str = "constant", num_threads: Any = None, on_error: str = "raise"
-) -> Any:
+def root(x, *, factor=1.0, schedule="constant", num_threads=None, on_error="raise"):
     """Stand in for a function of the library: a square root that is picky the way those are."""
     assert num_threads >= 1
     x, factor = np.broadcast_arrays(np.asarray(x, float), factor)
@@ -61,12 +57,12 @@ def root(
 
 
 @pytest.fixture
-def stand_in(register: Callable[[Callable[..., Any]], None]) -> None:
+def stand_in(register):
     """Register the stand-in as `testing.root`."""
     register(root)
 
 
-def test_ends_are_included_exactly(tmp_path: Path) -> None:
+def test_ends_are_included_exactly(tmp_path):
     """Linspace, logspace and range end on the numbers written in the plan."""
     axes = {"epsilon": {"linspace": [0.1, 0.7], "num": 4}, "r": {"logspace": [1e-3, 0.3], "num": 6}}
     run(changed(THETA, axes=axes), tmp_path / "out")
@@ -77,7 +73,7 @@ def test_ends_are_included_exactly(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_zipped_axes_move_together(tmp_path: Path) -> None:
+def test_zipped_axes_move_together(tmp_path):
     """Each table of a zip is one axis, in its place of the file."""
     plan = {"outputs": {"y": "testing.root"}, "zip": [{"x": [1.0, 4.0, 9.0], "factor": [1, 2, 2]}]}
     run(plan, tmp_path / "out")
@@ -94,7 +90,7 @@ def test_zipped_axes_move_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_fixed_and_own_arguments(tmp_path: Path) -> None:
+def test_fixed_and_own_arguments(tmp_path):
     """Fixed arguments go to every output that takes them, own ones to one output; whole numbers stay whole."""
     outputs = {"plain": "testing.root", "twice": {"function": "testing.root", "arguments": {"factor": 2}}}
     run({"outputs": outputs, "fixed": {"schedule": "continuous"}, "axes": {"x": [1, 4]}}, tmp_path / "out")
@@ -105,7 +101,7 @@ def test_fixed_and_own_arguments(tmp_path: Path) -> None:
     assert cells.schema.field("twice").metadata[b"function"] == b"testing.root"
 
 
-def test_callers_settings_change_nothing(tmp_path: Path) -> None:
+def test_callers_settings_change_nothing(tmp_path):
     """What NumPy does about underflow in the caller's thread, which computes such a plan, does not reach the table."""
     fixed = {
         "index": 10,
@@ -124,10 +120,10 @@ def test_callers_settings_change_nothing(tmp_path: Path) -> None:
     assert content(tmp_path / "picky") == content(tmp_path / "plain")
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
+def test_progress_is_told(tmp_path):
     """The callback hears of the start, each of the shards of 7, 7 and 6 cells, and the end; of the time left once something is known."""
     for threads in (1, 2):
-        told: list[tuple[int, int, float | None]] = []
+        told = []
         run(THETA, tmp_path / str(threads), num_threads=threads, progress=lambda *given, told=told: told.append(given))
         done, total, left = zip(*told, strict=True)
         assert {*total} == {20}
@@ -137,14 +133,14 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_refused_arrays_are_asked_cell_by_cell(tmp_path: Path) -> None:
+def test_refused_arrays_are_asked_cell_by_cell(tmp_path):
     """Where a function refuses a whole array, the good cells are computed all the same."""
     plan = {"outputs": {"y": "testing.root"}, "fixed": {"schedule": "cyclic"}, "axes": {"x": [4.0, -1.0, 9.0]}}
     run(plan, tmp_path / "out")
     np.testing.assert_array_equal(column(tmp_path / "out", "y"), [3.0, np.nan, 4.0])
 
 
-def test_ufunc_outside_its_domain(tmp_path: Path) -> None:
+def test_ufunc_outside_its_domain(tmp_path):
     """A ufunc gives NaN without a text; the table says which function it was."""
     run(changed(THETA, outputs={"delta": "theta"}, axes={"epsilon": [1.0], "r": [-1.0, 1.0]}), tmp_path / "out")
     assert table(tmp_path / "out")["error"].to_pylist() == ["delta: outside the domain of theta", None]
@@ -177,7 +173,7 @@ GRIDS = {
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_values_are_those_of_a_call_with_the_cell(tmp_path: Path, name: str) -> None:
+def test_values_are_those_of_a_call_with_the_cell(tmp_path, name):
     """Words beside numbers, and what might vary by round: a grid of constants, each with what the function gives for its cell."""
     fixed, axes = GRIDS[name]
     run({"outputs": {"y": f"federated.{name}"}, "fixed": fixed, "axes": axes}, tmp_path / "out")
@@ -186,7 +182,7 @@ def test_values_are_those_of_a_call_with_the_cell(tmp_path: Path, name: str) -> 
         assert cell["y"] == pytest.approx(getattr(federated, name)(**arguments), rel=1e-14)
 
 
-def test_unsound_formula_says_so(tmp_path: Path) -> None:
+def test_unsound_formula_says_so(tmp_path):
     """A published formula that is no bound carries its warning into the table and the summary, once, and again where all was done."""
     axes = {"local_steps": [1], "noise_std": [1.0, 2.0]}
     plan = {"shard_rows": 1, "outputs": {"mu": "published.fedavg_gdp"}, "fixed": FEDERATION, "axes": axes}
@@ -203,14 +199,14 @@ def test_unsound_formula_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["fedavg_table6", "trusted_aggregator_figure2", "dpsgd_grid"])
-def test_examples(tmp_path: Path, name: str) -> None:
+def test_examples(tmp_path, name):
     """The plans that ship with the source run without a bad cell."""
     summary = run(EXAMPLES / f"{name}.toml", tmp_path / "out")
     assert (summary.errors, {*summary.non_finite.values()}) == (0, {0})
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
-def test_million_dpsgd_cells(tmp_path: Path) -> None:
+def test_million_dpsgd_cells(tmp_path):
     """The plans of a million cells have that many; a corner of one, in its own axes, holds what direct calls give."""
     assert load(EXAMPLES / "million_cells.toml").num_cells == 10**6
     plan = load(EXAMPLES / "dpsgd_million.toml")
@@ -227,7 +223,7 @@ def test_million_dpsgd_cells(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 10**5), max_size=300, unique=True).map(sorted))
-def test_every_shard_once(missing: list[int]) -> None:
+def test_every_shard_once(missing):
     """Every missing shard comes once."""
     waiting = running.Schedule(missing)
     assert len(waiting) == len(missing)
@@ -235,7 +231,7 @@ def test_every_shard_once(missing: list[int]) -> None:
     assert waiting.next() is None
 
 
-def test_every_beginning_is_spread_over_the_table() -> None:
+def test_every_beginning_is_spread_over_the_table():
     """Of the first n shards of a thousand every stretch of the table has its share, up to four."""
     waiting = running.Schedule(range(1000))
     order = [waiting.next() for _ in range(1000)]
@@ -246,7 +242,7 @@ def test_every_beginning_is_spread_over_the_table() -> None:
 
 @pytest.mark.parametrize("noise", [0.05, 0.3, 0.8])
 @pytest.mark.parametrize("shape", ["equal", "halves", "geometric"])
-def test_time_left(monkeypatch: pytest.MonkeyPatch, noise: float, shape: str) -> None:
+def test_time_left(monkeypatch, noise, shape):
     """Where times differ along the axes and by chance, the time left is right in the median, 15, 30 and 60 % of the way."""
     clock = [0.0]
     monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
@@ -276,7 +272,7 @@ def test_time_left(monkeypatch: pytest.MonkeyPatch, noise: float, shape: str) ->
 # The columns of a table: those of the grid, as readers of Parquet see them.
 
 
-PLAN: dict[str, Any] = {
+PLAN = {
     "shard_rows": 37,
     "outputs": {
         "mu": "federated.fedavg_gdp",
@@ -292,7 +288,7 @@ PLAN: dict[str, Any] = {
 }
 
 
-def expected(plan: dict[str, Any]) -> dict[str, list[Any]]:
+def expected(plan):
     """Return the inputs of every cell, from the definition of a grid: the last axis runs fastest."""
     checked = parse(plan)
     cells = zip(*itertools.product(*(values.tolist() for values in checked.columns.values())), strict=True)
@@ -305,7 +301,7 @@ def expected(plan: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     """Return the directory of a finished sweep with bad cells, which no test changes."""
     place = tmp_path_factory.mktemp("columns")
     run(PLAN, place, num_threads=1)
@@ -315,7 +311,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4), ends=st.tuples(st.integers(0, 400), st.integers(1, 90))
 )
-def test_subgrids_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> None:
+def test_subgrids_are_the_cells(lengths, ends):
     """The subgrids of any range of cells hold each of them once, with the values of its axes."""
     names = ("epsilon", "r", "x", "p")[: len(lengths)]
     axes = {name: {"range": [1, length]} for name, length in zip(names, lengths, strict=True)}
@@ -338,7 +334,7 @@ def test_subgrids_are_the_cells(lengths: list[int], ends: tuple[int, int]) -> No
 
 
 @pytest.mark.parametrize("threads", [2, 8])
-def test_same_bytes_for_any_number_of_threads(tmp_path: Path, out: Path, threads: int) -> None:
+def test_same_bytes_for_any_number_of_threads(tmp_path, out, threads):
     """One thread and several leave the same files, also of a run that was resumed."""
     run(PLAN, tmp_path, num_threads=threads)
     assert content(tmp_path) == content(out)
@@ -348,7 +344,7 @@ def test_same_bytes_for_any_number_of_threads(tmp_path: Path, out: Path, threads
     assert content(tmp_path) == content(out)
 
 
-def test_statistics_are_those_of_the_values(out: Path) -> None:
+def test_statistics_are_those_of_the_values(out):
     """The least and the greatest of each column and the count of nulls are right: readers skip parts by them."""
     for path in (out / "cells").iterdir():
         file = pq.ParquetFile(path)
@@ -367,7 +363,7 @@ def test_statistics_are_those_of_the_values(out: Path) -> None:
 READERS = ("pyarrow", "pandas", "polars", "duckdb")
 
 
-def read_by(reader: str, out: Path) -> dict[str, list[Any]]:
+def read_by(reader, out):
     """Return the table as a reader sees it that is given the directory, in the order of the cells."""
     module = pytest.importorskip(reader)
     if reader == "pandas":
@@ -381,7 +377,7 @@ def read_by(reader: str, out: Path) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def crowded(out: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def crowded(out, tmp_path_factory):
     """Return a directory with the table, a page, pictures, and what killed runs and file servers leave."""
     pytest.importorskip("bokeh")
     pytest.importorskip("matplotlib")
@@ -398,7 +394,7 @@ def crowded(out: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("reader", READERS)
-def test_the_directory_is_a_table(crowded: Path, reader: str) -> None:
+def test_the_directory_is_a_table(crowded, reader):
     """Readers give the grid, each cell once, words as words, and the text or nothing in the column of errors; the rest is skipped."""
     found = read_by(reader, crowded)
     for name, values in expected(PLAN).items():
@@ -412,12 +408,12 @@ def test_the_directory_is_a_table(crowded: Path, reader: str) -> None:
     assert [value is None or math.isnan(value) for value in found["mu"]] == bad
 
 
-def test_pages_are_out_of_the_way_of_a_run(tmp_path: Path, crowded: Path) -> None:
+def test_pages_are_out_of_the_way_of_a_run(tmp_path, crowded):
     """A run goes on in a directory with pages and pictures."""
     assert run(PLAN, shutil.copytree(crowded, tmp_path / "out")).computed_rows == 0
 
 
-def test_types_of_the_columns(out: Path) -> None:
+def test_types_of_the_columns(out):
     """Words are strings for readers, not numbered categories, and only `error` may be null."""
     schema = pq.read_schema(out / "cells/part-000000.parquet")
     assert " ".join(f"{field.name}:{field.type}" for field in schema) == (
@@ -427,7 +423,7 @@ def test_types_of_the_columns(out: Path) -> None:
     assert [field.name for field in schema if field.nullable] == ["error"]
 
 
-def test_memory_does_not_grow_with_the_cells() -> None:
+def test_memory_does_not_grow_with_the_cells():
     """What a run of 10^9 cells keeps is a few numbers a shard: a schedule of 15 259 shards takes less than 8 MB."""
     axes = {"epsilon": {"linspace": [0.0, 8.0], "num": 10_000}, "r": {"linspace": [0.1, 5.0], "num": 100_000}}
     plan = parse({"outputs": {"delta": "theta"}, "axes": axes})
@@ -449,7 +445,7 @@ def test_memory_does_not_grow_with_the_cells() -> None:
 BAD = (-1, 0, 3, 1e100)  # outside some domains, and together with others outside others
 
 
-def told(function: functions.Function, arguments: dict[str, Any]) -> tuple[float, str]:
+def told(function, arguments):
     """Return the value and the text of a call with one cell; the place in its array is no matter of the cell's."""
     try:
         value = function.call(**arguments, num_threads=1, on_error="raise")
@@ -458,7 +454,7 @@ def told(function: functions.Function, arguments: dict[str, Any]) -> tuple[float
     return float(getattr(value, "delta", value)), ""
 
 
-def text_of(shard: Shard, row: int) -> str:
+def text_of(shard, row):
     """Return the error text of a cell."""
     code = shard.errors.codes[row]
     return "" if code < 0 else shard.errors.texts[code].removeprefix("y: ")
@@ -467,7 +463,7 @@ def text_of(shard: Shard, row: int) -> str:
 @pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.PARAMETERS}))
-def test_texts_are_those_of_the_cell_alone(name: str) -> None:
+def test_texts_are_those_of_the_cell_alone(name):
     """Of every function: a bad cell of a grid has NaN and the very text of a call with this cell, a good one its value."""
     function = functions.lookup(name)
     optional = {"smoothness", "strong_convexity", "diameter"} & {*function.parameters}
@@ -491,7 +487,7 @@ def test_texts_are_those_of_the_cell_alone(name: str) -> None:
             np.testing.assert_allclose(shard.outputs["y"][row], value, rtol=1e-13, err_msg=str(cell))
 
 
-def test_numbers_in_texts() -> None:
+def test_numbers_in_texts():
     """A number in a text has the digits that NumPy gives it, as where a single call raises."""
     values = [-1e-300, -1e16, -1e15, -0.1, -1.5e-5, -123456789.125, -(2.0**53), -1e22]
     shard = evaluate(
@@ -504,11 +500,11 @@ def test_numbers_in_texts() -> None:
 
 
 @pytest.fixture
-def calls(register: Callable[[Callable[..., Any]], None]) -> list[int]:
+def calls(register):
     """Register `testing.gdp`, which is `gdp_delta`, and return a list that grows by the cells of each call."""
-    made: list[int] = []
+    made = []
 
-    def gdp(mu: Any, epsilon: Any, *, num_threads: Any = None, on_error: Any = "raise") -> Any:
+    def gdp(mu, epsilon, *, num_threads=None, on_error="raise"):
         made.append(np.broadcast(mu, epsilon).size)
         if np.ndim(epsilon) == 0 and epsilon == 7.0:
             raise ValueError("epsilon must not be 7")
@@ -518,7 +514,7 @@ def calls(register: Callable[[Callable[..., Any]], None]) -> list[int]:
     return made
 
 
-def test_one_call_for_all_bad_cells(calls: list[int]) -> None:
+def test_one_call_for_all_bad_cells(calls):
     """Bad cells, each with a value of its own, cost no call of their own."""
     axes = {"mu": {"linspace": [-1.0, 1.0], "num": 2001}, "epsilon": {"linspace": [0.0, 1.0], "num": 5}}
     shard = evaluate(parse({"outputs": {"y": "testing.gdp"}, "axes": axes}), range(10_005), 1)
@@ -526,7 +522,7 @@ def test_one_call_for_all_bad_cells(calls: list[int]) -> None:
     assert (len(shard.errors.texts), int((shard.errors.codes >= 0).sum())) == (1000, 5000)  # mu = 0 is good
 
 
-def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
+def test_what_no_cell_can_mend_is_asked_once(calls):
     """Where constants alone are refused, all cells get the text by two calls: with all cells, and with none."""
     plan = parse({"outputs": {"y": "testing.gdp"}, "fixed": {"epsilon": 7.0}, "axes": {"mu": {"range": [1, 1000]}}})
     shard = evaluate(plan, range(1000), 1)
@@ -535,11 +531,11 @@ def test_what_no_cell_can_mend_is_asked_once(calls: list[int]) -> None:
     assert np.isnan(shard.outputs["y"]).all()
 
 
-def test_warnings_of_each_thread() -> None:
+def test_warnings_of_each_thread():
     """Each thread hears its own warnings while others come and go, and afterwards warnings are as before."""
     before = (warnings.showwarning, [*warnings.filters])
 
-    def work() -> None:
+    def work():
         own = f"of {threading.get_ident()}"
         with captured_warnings() as texts:
             warnings.warn(own, UserWarning, stacklevel=1)
@@ -556,7 +552,7 @@ FAILING = {
 }
 
 
-def test_summary_names_the_first_error(tmp_path: Path) -> None:
+def test_summary_names_the_first_error(tmp_path):
     """The summary has the first cell with an error and its text, also of parts that were there."""
     for computed in (15, 0):
         summary = run(FAILING, tmp_path / "out")
@@ -565,7 +561,7 @@ def test_summary_names_the_first_error(tmp_path: Path) -> None:
         assert f"6 cells have an error; see the column error. The first is {summary.first_error}" in str(summary)
 
 
-def test_exit_code_of_failed_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_code_of_failed_cells(tmp_path, capsys):
     """A table with failed cells ends with exit code 3 and the first error, with `--quiet` too, and when resumed."""
     for out, *options in (["a"], ["a"], ["b", "--quiet"], ["b", "--quiet"]):
         assert main(["sweep", "run", str(written(FAILING, tmp_path)), "-o", str(tmp_path / out), *options]) == 3
@@ -573,7 +569,7 @@ def test_exit_code_of_failed_cells(tmp_path: Path, capsys: pytest.CaptureFixture
         assert "hockeystick sweep: 6 cells have an error; the first is cell 9: spent: mu must " in errors
 
 
-def test_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_strict(tmp_path, capsys):
     """A strict run ends at a part with a failed cell, also of an earlier run, and names the cell, its inputs and the reason."""
     message = r"cell 9 \(mu = -1.0, epsilon = 0.0\): spent: mu must .*, not -1.0; {} cells are kept"
     with pytest.raises(CellError, match=message.format("[048]")):
@@ -589,7 +585,7 @@ def test_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted({*functions.REGISTERED} - {*functions.PARAMETERS}))
-def test_which_arguments_are_integers(name: str) -> None:
+def test_which_arguments_are_integers(name):
     """The table of integers has what the functions themselves refuse with "must be an integer", and nothing else."""
     function = functions.lookup(name)
     given = {argument: GOOD[argument] for argument in required_of(function)}

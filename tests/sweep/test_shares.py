@@ -5,8 +5,6 @@ import os
 import re
 import shutil
 import signal
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +23,7 @@ PLAN = {
 }  # ten parts
 
 
-def shares(folder: Path, jobs: int) -> list[Path]:
+def shares(folder, jobs):
     """Run every share of the plan in a directory of its own."""
     outs = [folder / f"share-{number}" for number in range(1, jobs + 1)]
     for number, out in enumerate(outs, 1):
@@ -34,14 +32,14 @@ def shares(folder: Path, jobs: int) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def alone(tmp_path_factory):
     """Return the files of one run."""
     out = tmp_path_factory.mktemp("alone") / "out"
     run(PLAN, out)
     return content(out)
 
 
-def test_shares_are_a_partition() -> None:
+def test_shares_are_a_partition():
     """Every shard is in one share; sizes differ by one at most; an axis of n parts does not meet a share in step."""
     for num_shards in (1, 2, 7, 10, 64, 1000):
         for jobs in {1, 2, 3, 7, num_shards} & set(range(1, num_shards + 1)):
@@ -52,7 +50,7 @@ def test_shares_are_a_partition() -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3, 10])
-def test_merged_shares_are_one_run(tmp_path: Path, alone: dict[str, bytes], jobs: int) -> None:
+def test_merged_shares_are_one_run(tmp_path, alone, jobs):
     """The merged directory has the bytes of one run, its manifest too, and can be resumed as one."""
     outs = shares(tmp_path, jobs)
     merge(outs[::-1], tmp_path / "out")
@@ -60,7 +58,7 @@ def test_merged_shares_are_one_run(tmp_path: Path, alone: dict[str, bytes], jobs
     assert run(PLAN, tmp_path / "out").computed_rows == 0
 
 
-def test_share_resumes_and_says_so(tmp_path: Path) -> None:
+def test_share_resumes_and_says_so(tmp_path):
     """A share is resumed in its directory, which takes no other share and not the whole plan."""
     summary = run(PLAN, tmp_path, shards=(2, 4))
     assert str(summary).startswith("share 2 of 4: 6 cells\n")
@@ -89,14 +87,14 @@ def test_share_resumes_and_says_so(tmp_path: Path) -> None:
         ({"num_threads": 1.5}, TypeError, "num_threads must be"),
     ],
 )
-def test_bad_options(tmp_path: Path, given: dict[str, Any], kind: type[Exception], message: str) -> None:
+def test_bad_options(tmp_path, given, kind, message):
     """A share that does not exist, or a number of threads that is none, is refused before anything is written."""
     with pytest.raises(kind, match=re.escape(message)):
         run(PLAN, tmp_path / "out", **given)
     assert not (tmp_path / "out").exists()
 
 
-def test_missing_shares_are_named(tmp_path: Path) -> None:
+def test_missing_shares_are_named(tmp_path):
     """A merge without a share, or with one that is not finished, writes nothing and says which."""
     outs = shares(tmp_path, 3)
     with pytest.raises(OutputError, match=r"all 10 parts .*; 3 are missing: share 2 of 3 is not among them"):
@@ -107,7 +105,7 @@ def test_missing_shares_are_named(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_not_merged(tmp_path: Path, alone: dict[str, bytes]) -> None:
+def test_what_is_not_merged(tmp_path, alone):
     """Damaged parts, parts of another sweep, other bytes under one name, and other manifests are refused by name."""
     outs = shares(tmp_path, 2)
     part = outs[1] / "cells/part-000001.parquet"
@@ -133,7 +131,7 @@ def test_what_is_not_merged(tmp_path: Path, alone: dict[str, bytes]) -> None:
 @pytest.mark.parametrize(
     "changed", [{"cells": 3}, {"plan_sha256": "0"}, {"share": "3 of 2"}, {"share": [1, 2]}, {"version": 7}]
 )
-def test_manifests_that_contradict_themselves(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_manifests_that_contradict_themselves(tmp_path, changed):
     """A manifest that is not what its plan makes is refused, whoever wrote it."""
     (out,) = shares(tmp_path, 1)
     manifest = json.loads((out / "_manifest.json").read_text())
@@ -144,7 +142,7 @@ def test_manifests_that_contradict_themselves(tmp_path: Path, changed: dict[str,
         merge([out], tmp_path / "out")
 
 
-def test_bad_lists(tmp_path: Path) -> None:
+def test_bad_lists(tmp_path):
     """One path is no list, an empty list merges nothing, and what is no sweep is named."""
     with pytest.raises(TypeError, match="outs must be a list of directories or URLs, not 'share'"):
         merge("share", tmp_path / "out")
@@ -154,7 +152,7 @@ def test_bad_lists(tmp_path: Path) -> None:
         merge([tmp_path], tmp_path / "out")
 
 
-def test_unfinished_runs_and_urls_merge(tmp_path: Path, alone: dict[str, bytes]) -> None:
+def test_unfinished_runs_and_urls_merge(tmp_path, alone):
     """Runs without shares merge, too, from and to URLs; what a part of the target holds already is kept."""
     pytest.importorskip("fsspec")
     run(PLAN, tmp_path / "one")
@@ -187,7 +185,7 @@ merge(sys.argv[4:], sys.argv[3])
 @pytest.mark.share(5)
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 @pytest.mark.parametrize(("at", "when"), [(1, "before"), (1, "after"), (2, "before"), (6, "after"), (11, "before")])
-def test_killed_merge(tmp_path: Path, alone: dict[str, bytes], at: int, when: str) -> None:
+def test_killed_merge(tmp_path, alone, at, when):
     """A merge that is killed at the renaming of a file and repeated ends with the same bytes."""
     outs = [str(out) for out in shares(tmp_path, 2)]
     done = processes.python(KILLED, at, when, tmp_path / "out", *outs, limit=60, check=False)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", ["object store", pytest.param("directory", marks=effort.AT_NIGHT)])
-def test_two_plans(kind: str) -> None:
+def test_two_plans(kind):
     """What was killed and damaged ends with the bytes of an undisturbed run of one plan, and the other is refused."""
     counts = sweep_storm.storm(kind, effort.at_night(40, by_day=1), effort.SEED)
     assert counts["started"] >= 2
@@ -27,7 +27,7 @@ def test_two_plans(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["directory", pytest.param("object store", marks=effort.AT_NIGHT)])
-def test_workers(kind: str) -> None:
+def test_workers(kind):
     """Killed before, within and after a publication, workers leave the bytes of an undisturbed run, each part once."""
     counts = worker_storm.storm(kind, effort.at_night(60, by_day=1), effort.SEED)
     assert counts["rounds"] >= 1

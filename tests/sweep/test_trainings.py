@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from hockeystick import simulate
 from hockeystick.simulate.problem.problem import LOSSES
 
 T_OF_THREE = math.sqrt(2) * 0.95 / math.sqrt(1 - 0.95**2)  # 97.5 % of Student's t with two degrees of freedom
-PLAN: dict[str, Any] = {
+PLAN = {
     "outputs": {
         "loss": "training.loss",
         "loss_half": "training.loss_half_width",
@@ -38,28 +37,28 @@ PLAN: dict[str, Any] = {
 }
 
 
-def changed(plan: dict[str, Any], **fixed: Any) -> dict[str, Any]:
+def changed(plan, **fixed):
     """Return a plan with other fixed settings; None leaves one out."""
     merged = {name: value for name, value in {**plan["fixed"], **fixed}.items() if value is not None}
     return {**plan, "fixed": merged}
 
 
-def table(out: Path) -> Any:
+def table(out):
     """Return the rows of a finished table."""
     return pq.read_table(out / "cells").to_pylist()
 
 
-def problem_by_hand(silos: int = 6) -> simulate.Problem:
+def problem_by_hand(silos=6):
     """Return the data of the plan, made by the simulator alone."""
     return simulate.synthetic("logistic", sizes=[12] * silos, num_features=4, seed=1)
 
 
-def fedavg(noise_std: float, **more: Any) -> simulate.NoisyFedAvg:
+def fedavg(noise_std, **more):
     """Return the algorithm of the plan, made by the simulator alone."""
     return simulate.NoisyFedAvg(learning_rate=0.5, local_steps=2, clip_norm=1.0, noise_std=noise_std, **more)
 
 
-def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
+def test_numbers_are_those_by_hand(tmp_path):
     """Every column of every cell is what the simulator gives by hand."""
     summary_ = run(PLAN, tmp_path / "out")
     assert (summary_.rows, summary_.errors) == (8, 0)
@@ -68,7 +67,7 @@ def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
     other = problem.replace_record(0, -features[0], labels[0])
     for row in table(tmp_path / "out"):
         algorithm = fedavg(row["noise_std"], clients=simulate.FixedSize(row["clients_per_round"]))
-        how: dict[str, Any] = {"rounds": row["rounds"], "seed": 3, "num_runs": 3}
+        how = {"rounds": row["rounds"], "seed": 3, "num_runs": 3}
         result = simulate.run(algorithm, problem, **how)
         scores = result.models[-1] @ features.T
         loss = np.logaddexp(0, scores) - labels * scores  # (runs, records)
@@ -84,9 +83,9 @@ def test_numbers_are_those_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_record_that_is_turned_around_moves_the_model(loss: str) -> None:
+def test_a_record_that_is_turned_around_moves_the_model(loss):
     """Data and total sensitivity of every named loss are positive where the record is used in every round."""
-    settings: dict[str, Any] = TRAINING["fixed"] | {"record_loss": loss, "noise_std": 0.1, "rounds": 3, "num_runs": 1}
+    settings = TRAINING["fixed"] | {"record_loss": loss, "noise_std": 0.1, "rounds": 3, "num_runs": 1}
     settings |= {"hidden": 3} if loss == "network" else {}
     assert trainings.sensitivity(**settings) > 0
     assert trainings.data_sensitivity(**settings) > 0
@@ -101,14 +100,14 @@ def test_a_record_that_is_turned_around_moves_the_model(loss: str) -> None:
         ("quadratic", [0.0], 0.0, "features"),
     ],
 )
-def test_a_record_that_stays_as_it_is_is_refused(loss: Any, features: list[float], label: float, zero: str) -> None:
+def test_a_record_that_stays_as_it_is_is_refused(loss, features, label, zero):
     """Where turning the features around changes no gradient, there is no pair, and not a sensitivity of 0."""
     problem = simulate.Problem(loss, [features, [1.0]], [label, 1.0], feature_bound=1.0)
     with pytest.raises(ValueError, match=f"first record must change .* its {zero} must not be 0"):
         trainings.adjacent(problem)
 
 
-def test_epsilon_of_what_is_released(tmp_path: Path) -> None:
+def test_epsilon_of_what_is_released(tmp_path):
     """What may be seen is a setting of epsilon alone: a column's own, or an axis beside columns that do not have it; the summary says it."""
     own = {"function": "training.epsilon", "arguments": {"delta": 1e-5, "released": "messages"}}
     axes = {"noise_std": [0.1], "rounds": [3]}
@@ -126,7 +125,7 @@ def test_epsilon_of_what_is_released(tmp_path: Path) -> None:
     assert seen.released.startswith("every message of every client")
 
 
-def test_a_view_without_a_proof_is_a_reason(tmp_path: Path) -> None:
+def test_a_view_without_a_proof_is_a_reason(tmp_path):
     """Where nothing is certified for what is released there is no number; a word that is no view is refused."""
     settings = {"algorithm": "TrustedAggregator", "radius": 1.0, "batch_size": 2, "records_per_silo": 1}
     plan = changed({**PLAN, "outputs": {"epsilon": PLAN["outputs"]["epsilon"]}}, **settings, local_steps=None)
@@ -141,7 +140,7 @@ def test_a_view_without_a_proof_is_a_reason(tmp_path: Path) -> None:
         run(plan, tmp_path / "other")
 
 
-def test_shipped_data_and_their_test_records(tmp_path: Path) -> None:
+def test_shipped_data_and_their_test_records(tmp_path):
     """A data set that ships with scikit-learn, split by label; accuracy is on its test records."""
     pytest.importorskip("sklearn")
     given = {"data": "wine", "concentration": 0.5, "test_share": 0.25, "data_seed": 4, "num_silos": 3}
@@ -158,11 +157,11 @@ def test_shipped_data_and_their_test_records(tmp_path: Path) -> None:
         assert row["loss"] == result.loss(test)[-1].mean()
 
 
-LEARNT: dict[str, Any] = {"algorithm": "AdaptiveClippingSGD", "num_silos": 1, "batch_rate": 0.25, "rounds": 6}
+LEARNT = {"algorithm": "AdaptiveClippingSGD", "num_silos": 1, "batch_rate": 0.25, "rounds": 6}
 LEARNT |= {"clip_rate": 0.2, "noise_multiplier": 1.0, "count_noise": 2.0, "local_steps": None}
 
 
-def test_learnt_clip_norms(tmp_path: Path) -> None:
+def test_learnt_clip_norms(tmp_path):
     """A clip norm may be learnt, with its settings as axes; too many to keep, or too little noise on the count, are refused."""
     plan = {**changed(TRAINING, **LEARNT), "axes": {"quantile": [0.3, 0.7]}}
     assert run(plan, tmp_path / "out").errors == 0
@@ -202,7 +201,7 @@ def test_learnt_clip_norms(tmp_path: Path) -> None:
         ({"seed": None}, r"outputs.loss = training.loss needs seed; in axes"),
     ],
 )
-def test_refused_before_the_first_cell(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_refused_before_the_first_cell(tmp_path, changes, message):
     """A plan of which one training cannot be is refused with the cell and the setting, and nothing is written."""
     fixed = {name: value for name, value in TRAINING["fixed"].items() if name not in changes}
     axes = {name: values for name, values in {**PLAN["axes"], **changes}.items() if values}
@@ -212,7 +211,7 @@ def test_refused_before_the_first_cell(tmp_path: Path, changes: dict[str, Any], 
     assert not (tmp_path / "out").exists()
 
 
-def test_settings_of_some_algorithms(tmp_path: Path) -> None:
+def test_settings_of_some_algorithms(tmp_path):
     """An axis of algorithms takes settings that only one of them has."""
     plan = changed(PLAN, algorithm=None, prox=0.5)
     plan["axes"] = {"algorithm": ["NoisyFedAvg", "NoisyFedProx"], "rounds": [3], "noise_std": [0.1]}
@@ -221,7 +220,7 @@ def test_settings_of_some_algorithms(tmp_path: Path) -> None:
     assert one["loss"] != other["loss"]
 
 
-def test_cells_without_a_value(tmp_path: Path) -> None:
+def test_cells_without_a_value(tmp_path):
     """A run that does not stay finite, an interval of one run, and a guarantee that nobody has: NaN, and the reason."""
     plan = changed(PLAN, num_runs=1, record_loss="least_squares")
     plan = {**plan, "outputs": {name: PLAN["outputs"][name] for name in ("loss", "loss_half", "accuracy", "epsilon")}}
@@ -237,7 +236,7 @@ def test_cells_without_a_value(tmp_path: Path) -> None:
     assert "loss: 1 of 1 runs became non-finite, the first in round" in wild["error"]
 
 
-def test_a_cell_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_runs_once(tmp_path, monkeypatch):
     """All columns of a cell share its runs."""
     calls = []
     real = simulate.run
@@ -248,11 +247,11 @@ def test_a_cell_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_ctrl_c_is_heard_within_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_is_heard_within_a_training(tmp_path, monkeypatch):
     """Ctrl-C ends a run after the round that is being computed; the training does not go on to its end."""
     real, before = simulate.run, signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def begun(*given: Any, **options: Any) -> Any:
+    def begun(*given, **options):
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         return real(*given, **options)
 
@@ -266,7 +265,7 @@ def test_ctrl_c_is_heard_within_a_training(tmp_path: Path, monkeypatch: pytest.M
     assert trainings._run.cache_info().currsize == 0
 
 
-def test_same_bytes_for_threads(tmp_path: Path) -> None:
+def test_same_bytes_for_threads(tmp_path):
     """One thread, two, anew or from what is kept: the same bytes, a part for each training, since a kill loses what is under way."""
     for name, threads in (("one", 1), ("two", 2), ("kept", 2)):
         if name != "kept":
@@ -276,7 +275,7 @@ def test_same_bytes_for_threads(tmp_path: Path) -> None:
     assert len(content(tmp_path / "one/cells")) == 8
 
 
-def test_the_manifest_names_the_processor(tmp_path: Path) -> None:
+def test_the_manifest_names_the_processor(tmp_path):
     """Digits depend on the processor and on the libraries, so a plan of trainings is resumed with the same ones only."""
     run({**PLAN, "axes": {"noise_std": [0.1], "rounds": [2]}}, tmp_path / "out")
     text = (tmp_path / "out/_manifest.json").read_text()
@@ -291,7 +290,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("name", "cells"), [("trajectories", 24), ("trajectories_large", 10)])
-def test_examples(tmp_path: Path, name: str, cells: int) -> None:
+def test_examples(tmp_path, name, cells):
     """The two examples are plans as they stand, and run with fewer rounds and steps."""
     pytest.importorskip("sklearn")
     whole = load(EXAMPLES / f"{name}.toml")

@@ -5,7 +5,7 @@ import math
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,17 +31,15 @@ console.log(hs.formatLower(epsilon.lower, ".9f"), hs.formatUpper(epsilon.upper, 
 """
 
 
-def log_uniform(rng: random.Random, low: float, high: float) -> float:
+def log_uniform(rng, low, high):
     """Return a number whose decimal exponent is uniform, with few digits."""
     return float(f"{10 ** rng.uniform(low, high):.5g}")
 
 
-def step(rng: random.Random) -> tuple[list[Any], hs.Mechanism]:
+def step(rng):
     """Return a mechanism for Node, and for Python."""
     noise, rate = log_uniform(rng, -0.3, 1.2), log_uniform(rng, -4, -0.3)
-    base: tuple[list[Any], Any] = rng.choice(
-        [(["gaussian", noise], hs.Gaussian(noise)), (["laplace", noise], hs.Laplace(noise))]
-    )
+    base = rng.choice([(["gaussian", noise], hs.Gaussian(noise)), (["laplace", noise], hs.Laplace(noise))])
     return rng.choice(
         [
             base,
@@ -62,9 +60,9 @@ def step(rng: random.Random) -> tuple[list[Any], hs.Mechanism]:
     )
 
 
-def trainings(rng: random.Random, count: int) -> list[tuple[list[Any], hs.Bracket]]:
+def trainings(rng, count):
     """Return DP-SGD cells, each with the bracket of Python's accountant."""
-    cells: list[tuple[list[Any], hs.Bracket]] = []
+    cells = []
     for _ in range(count):
         noise, rate, steps = log_uniform(rng, -0.3, 0.8), log_uniform(rng, -4, 0), int(10 ** rng.uniform(0, 5))
         training = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps)
@@ -78,9 +76,9 @@ def trainings(rng: random.Random, count: int) -> list[tuple[list[Any], hs.Bracke
     return cells
 
 
-def ledgers(rng: random.Random, count: int) -> list[tuple[list[Any], hs.Bracket]]:
+def ledgers(rng, count):
     """Return ledgers of up to three mechanisms under either adjacency, where all have a pair."""
-    cells: list[tuple[list[Any], hs.Bracket]] = []
+    cells = []
     while len(cells) < count:
         adjacency = rng.choice(["add_or_remove", "replace"])
         accountant, steps = hs.Accountant(adjacency), []
@@ -96,7 +94,7 @@ def ledgers(rng: random.Random, count: int) -> list[tuple[list[Any], hs.Bracket]
     return cells
 
 
-def assert_agree(cell: list[Any], ours: hs.Bracket, theirs: dict[str, Any]) -> None:
+def assert_agree(cell, ours, theirs):
     """Compare brackets that both hold the truth."""
     assert "error" not in theirs, (cell, theirs)
     lower, upper = float(theirs["lower"]), float(theirs["upper"])
@@ -107,7 +105,7 @@ def assert_agree(cell: list[Any], ours: hs.Bracket, theirs: dict[str, Any]) -> N
     assert lower == ours.lower or abs(lower - ours.lower) <= width, cell
 
 
-def test_random_cells(answers: Answers) -> None:
+def test_random_cells(answers):
     """Trainings and ledgers, 500 at night: brackets overlap, and ends differ by no more than a bracket's width or a millionth."""
     rng = random.Random(26)
     cells = trainings(rng, effort.at_night(350, by_day=70)) + ledgers(rng, effort.at_night(150, by_day=30))
@@ -115,17 +113,17 @@ def test_random_cells(answers: Answers) -> None:
         assert_agree(cell, ours, theirs)
 
 
-def test_last_models(answers: Answers) -> None:
+def test_last_models(answers):
     """Federated averaging under every schedule, and the last iterate, are Python's."""
     rng = random.Random(7)
     federation = {"rounds": 40, "local_steps": 5, "num_clients": 20, "clip_norm": 1.0, "smoothness": 0.8}
     federation |= {"learning_rate": 0.1}
-    cells: list[Any] = []
-    expected: list[Any] = []
+    cells = []
+    expected = []
     for schedule in ("constant", "cyclic", "stagewise", "continuous"):
         for diameter in (None, 0.3):
             noise, delta = log_uniform(rng, -1.5, 0.5), log_uniform(rng, -9, -2)
-            setting: dict[str, Any] = federation | {"noise_std": noise, "schedule": schedule}
+            setting = federation | {"noise_std": noise, "schedule": schedule}
             setting |= {} if diameter is None else {"diameter": diameter}
             cells.append(["fedavgEpsilon", npm_package.camel(setting | {"delta": delta})])
             expected.append(federated.fedavg_epsilon(delta, **setting))
@@ -139,7 +137,7 @@ def test_last_models(answers: Answers) -> None:
     assert answers(cells) == pytest.approx([float(value) for value in expected], rel=1e-11)
 
 
-def test_noise_of_a_budget(answers: Answers) -> None:
+def test_noise_of_a_budget(answers):
     """The least noise is Python's, and keeps the budget."""
     budget = {"samplingRate": 0.01, "steps": 1000, "epsilon": 2.0, "delta": 1e-5}
     noise = hs.dpsgd_noise_multiplier(epsilon=2.0, delta=1e-5, sampling_rate=0.01, steps=1000)
@@ -149,7 +147,7 @@ def test_noise_of_a_budget(answers: Answers) -> None:
     assert spent["upper"] <= 2.0
 
 
-def test_decimals(answers: Answers) -> None:
+def test_decimals(answers):
     """Bounds as text are Python's, digit for digit: 4,000 doubles of all sizes in formats of every kind."""
     rng = random.Random(5)
     values = [0.0, 1.0, 9.9999999, 0.1, 1e-5, 9.99e-5, 123456.5, 999999.5, 5e-324, 1.7e308, math.inf, -math.inf, -9.5]
@@ -177,14 +175,14 @@ REFUSED = r"""
 
 
 @pytest.mark.parametrize(("cell", "message"), refused_calls.rows(REFUSED))
-def test_errors(answers: Answers, cell: str, message: str) -> None:
+def test_errors(answers, cell, message):
     """What is outside its domain is named, with its value and its domain, as an error of the module's own class."""
     (found,) = answers([json.loads(cell)])
     assert found["name"] == "HockeystickError"
     assert re.search(message, found["error"]), found
 
 
-def test_npm_package(package: Path, tmp_path: Path) -> None:
+def test_npm_package(package, tmp_path):
     """Packed, and installed in an empty project without a network, five lines print epsilon."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
@@ -215,7 +213,7 @@ true
 """
 
 
-def test_shuffled_batches(answers: Answers) -> None:
+def test_shuffled_batches(answers):
     """48 brackets of shuffled batches overlap Python's; upper ends agree, and lower ends to four digits."""
     cells, expected = [], []
     settings = [(0.5, 1000, 1), (1.0, 7, 3), (1.5, 1, 2), (3.0, 200, 5), (2.0, 2, 1), (0.8, 10**5, 2)]
@@ -235,26 +233,26 @@ def test_shuffled_batches(answers: Answers) -> None:
         assert theirs["upper"] == pytest.approx(ours.upper, rel=1e-8, abs=1e-12), cell
 
 
-def raised(question: Callable[[], Any]) -> str:
+def raised(question):
     """Return the message of the ValueError that Python raises."""
     with pytest.raises(ValueError, match="must") as caught:
         question()
     return str(caught.value)
 
 
-def plain(message: str) -> str:
+def plain(message):
     """Return a message with its numbers written as Python writes floats, where C writes 2^53 and 1e+06."""
     numbers = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w^])")
     return numbers.sub(lambda found: repr(float(found[0])), message.replace("2^53", "9007199254740992"))
 
 
-def ledger(*mechanism: Any, adjacency: str = "add_or_remove", count: int = 1, **asked: float) -> list[Any]:
+def ledger(*mechanism, adjacency="add_or_remove", count=1, **asked):
     """Return a cell of one mechanism, which is asked for delta or, by default, for epsilon."""
     ((question, at),) = (asked or {"epsilon": 0.1}).items()
     return ["ledger", adjacency, [[list(mechanism), count]], question, at]
 
 
-def refusals() -> Iterator[tuple[list[Any], Callable[[], Any]]]:
+def refusals():
     """Yield cells with an argument outside its domain, each with what Python refuses likewise."""
     for value in (0.0, -2.5):
         yield ledger("gaussian", value), partial(hs.Gaussian, value)
@@ -279,7 +277,7 @@ def refusals() -> Iterator[tuple[list[Any], Callable[[], Any]]]:
         yield cell, partial(hs.federated.fedavg_epsilon, **federation | wrong)
 
 
-def test_messages_are_pythons(answers: Answers) -> None:
+def test_messages_are_pythons(answers):
     """20 arguments outside their domains are refused in Python's words."""
     cells = list(refusals())
     for (cell, question), answer in zip(cells, answers([cell for cell, _ in cells]), strict=True):
@@ -287,12 +285,12 @@ def test_messages_are_pythons(answers: Answers) -> None:
         assert plain(answer["error"]) == plain(raised(question)), cell
 
 
-def test_what_is_no_number(package: Path) -> None:
+def test_what_is_no_number(package):
     """The text of an empty field and null are not 0; freed accountants and grown memory do no harm."""
     assert processes.run(["node", HERE / "edges.mjs", package]).stdout == SAID
 
 
-def test_types(package: Path, tmp_path: Path) -> None:
+def test_types(package, tmp_path):
     """TypeScript takes the package's types, and finds what a caller does wrong; the package's own files pass its check."""
     if shutil.which("tsc") is None:
         pytest.skip("tsc is not installed: apt-get install node-typescript")
@@ -303,7 +301,7 @@ def test_types(package: Path, tmp_path: Path) -> None:
     processes.run(["tsc", *options, "--allowJs", "--checkJs", *sorted(folder.glob("*.js"))], limit=120)
 
 
-def test_infinite_ends(answers: Answers) -> None:
+def test_infinite_ends(answers):
     """Delta = 0 has no finite epsilon under Gaussian noise, and pure privacy has one."""
     gaussian, laplace = answers([ledger(name, 1.0, epsilon=0.0) for name in ("gaussian", "laplace")])
     assert math.isinf(float(gaussian["upper"]))
