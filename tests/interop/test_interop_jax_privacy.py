@@ -29,32 +29,18 @@ def test_its_batches():
     selection, roots = pytest.importorskip("jax_privacy.batch_selection"), correlated_noise.square_root_coefficients(4)
     shared = {"steps": 64, "noise_multiplier": 4.0}
     samples = shared | {"separation": 8, "sampling_rate": 0.1}
+    apart, drawn = selection.BMinSepSampling, selection.CyclicPoissonSampling
+    truncated = {"part_size": 100, "max_batch_size": 30, "zeroed_out": True}
+    parts = correlated_noise.cyclic_truncated_poisson(roots, **truncated, **samples)
+    ledgers = [hs.Accountant().compose(*made) for made in (correlated_noise.cyclic_poisson(roots, **samples), parts)]
+    warm = correlated_noise.min_separated_poisson(roots, warm_start=True, **samples)
+    cold = correlated_noise.min_separated_poisson(roots, truncated=True, **samples)
     cases = [
         (selection.BallsInBinsSampling(64, 8), {}, correlated_noise.balls_in_bins(roots, bins=8, **shared)),
-        (
-            selection.BMinSepSampling(0.1, 64, 8),
-            {},
-            correlated_noise.min_separated_poisson(roots, warm_start=True, **samples),
-        ),
-        (
-            selection.BMinSepSampling(0.1, 64, 8, warm_start=False, truncated_batch_size=9),
-            {},
-            correlated_noise.min_separated_poisson(roots, truncated=True, **samples),
-        ),
-        (
-            selection.CyclicPoissonSampling(0.1, 64, cycle_length=8),
-            {},
-            hs.Accountant().compose(*correlated_noise.cyclic_poisson(roots, **samples)),
-        ),
-        (
-            selection.CyclicPoissonSampling(0.1, 64, 30, 8),
-            {"num_records": 803},
-            hs.Accountant().compose(
-                *correlated_noise.cyclic_truncated_poisson(
-                    roots, part_size=100, max_batch_size=30, zeroed_out=True, **samples
-                )
-            ),
-        ),
+        (apart(0.1, 64, 8), {}, warm),
+        (apart(0.1, 64, 8, warm_start=False, truncated_batch_size=9), {}, cold),
+        (drawn(0.1, 64, cycle_length=8), {}, ledgers[0]),
+        (drawn(0.1, 64, 30, 8), {"num_records": 803}, ledgers[1]),
     ]
     for batches, given, expected in cases:
         found = guarantee_of(batches, roots, noise_multiplier=4.0, **given)

@@ -193,28 +193,11 @@ BUILD = "import sys; from scikit_build_core.build import build_sdist; print(buil
 
 
 # What a source distribution has at its top. What is new there is written down here, or ignored by git, or does not belong there.
-SHIPPED = {
-    ".ci",
-    ".clang-format",
-    ".github",
-    ".gitignore",
-    "CHANGELOG.md",
-    "CITATION.cff",
-    "CMakeLists.txt",
-    "CMakePresets.json",
-    "CONTRIBUTING.md",
-    "LICENSE",
-    "README.md",
-    "bench",
-    "checker",
-    "cpp",
-    "docs",
-    "examples",
-    "packaging",
-    "pyproject.toml",
-    "python",
-    "tests",
-}
+TOP = """
+.ci .clang-format .github .gitignore CHANGELOG.md CITATION.cff CMakeLists.txt CMakePresets.json CONTRIBUTING.md
+LICENSE README.md bench checker cpp docs examples packaging pyproject.toml python tests
+"""
+SHIPPED = {*TOP.split()}
 
 
 def listed(*which):

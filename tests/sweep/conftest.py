@@ -10,12 +10,24 @@ from sweep_plans import THETA, content
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory):
-    """Return the directory of a finished run of `THETA`, which no test changes."""
+def done(tmp_path_factory):
+    """Return a function that returns the directory of a finished run of a plan, which no test changes."""
     pytest.importorskip("pyarrow")
-    out = tmp_path_factory.mktemp("finished") / "out"
-    run(THETA, out)
+    made = {}
+
+    def out(plan):
+        if repr(plan) not in made:
+            made[repr(plan)] = tmp_path_factory.mktemp("done") / "out"
+            run(plan, made[repr(plan)], num_threads=1)
+        return made[repr(plan)]
+
     return out
+
+
+@pytest.fixture(scope="session")
+def finished(done):
+    """Return the directory of a finished run of `THETA`."""
+    return done(THETA)
 
 
 @pytest.fixture(scope="session")

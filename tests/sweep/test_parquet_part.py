@@ -38,11 +38,9 @@ PLAN = {
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """Return the directory of a finished sweep, which no test changes."""
-    out = tmp_path_factory.mktemp("whole")
-    run(PLAN, out)
-    return out
+def whole(done):
+    """Return the directory of a finished sweep."""
+    return done(PLAN)
 
 
 def test_metadata(whole):

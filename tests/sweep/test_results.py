@@ -47,19 +47,15 @@ FEDERATION = {
 
 
 @pytest.fixture(scope="module")
-def thetas(tmp_path_factory):
+def thetas(done):
     """Return a finished table."""
-    out = tmp_path_factory.mktemp("results") / "theta"
-    sweep.run(PLAN, out)
-    return out
+    return done(PLAN)
 
 
 @pytest.fixture(scope="module")
-def federation(tmp_path_factory):
+def federation(done):
     """Return a finished table, a third of whose cells failed."""
-    out = tmp_path_factory.mktemp("results") / "federation"
-    assert sweep.run(FEDERATION, out).errors == 8
-    return out
+    return done(FEDERATION)
 
 
 @pytest.fixture

@@ -301,11 +301,9 @@ def expected(plan):
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    """Return the directory of a finished sweep with bad cells, which no test changes."""
-    place = tmp_path_factory.mktemp("columns")
-    run(PLAN, place, num_threads=1)
-    return place
+def out(done):
+    """Return the directory of a finished sweep with bad cells."""
+    return done(PLAN)
 
 
 @given(

@@ -32,11 +32,9 @@ def shares(folder, jobs):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def alone(done):
     """Return the files of one run."""
-    out = tmp_path_factory.mktemp("alone") / "out"
-    run(PLAN, out)
-    return content(out)
+    return content(done(PLAN))
 
 
 def test_shares_are_a_partition():
