@@ -28,12 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from turns import SHORTEST_SAMPLE, table
+
 HERE = Path(__file__).parent
 MORE_TIME = 0.05
 MORE_INSTRUCTIONS = 0.02
 FALSE_ALARMS = 0.01  # probability in a run
 TURNS = 5  # of each version in a pair
-SHORTEST_SAMPLE = 5e-3  # seconds
 COUNTED_CALLS = 3
 ALONE = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")} | {"PYTHONHASHSEED": "0"}
 
@@ -183,20 +184,21 @@ def measure(base: Installation, change: Installation, file: Path, pairs: int, *,
 
 def markdown(rows: list[Row], alone: list[str]) -> str:
     """Return the table."""
-    lines = [
-        "| workload | instructions | change / base | time, change / base | p | verdict |",
-        "|---|--:|--:|--:|--:|---|",
-    ]
+    lines = []
     for row in rows:
-        counts = f"{row.instructions[0]:,}" if row.instructions else ""
-        more = f"{row.more_instructions:.4f}" if row.more_instructions else ""
-        time = f"{statistics.median(row.ratios):.3f}" if row.ratios else ""
-        p = f"{sign_test(row.ratios):.2g}" if row.ratios else ""
         found = row.regressions(len(rows))
-        verdict = f"**slower: {', '.join(found)}**" if found else "passes"
-        lines.append(f"| {row.name} | {counts} | {more} | {time} | {p} | {verdict} |")
-    lines += [f"\nNot compared, as only one version has it: {name}." for name in alone]
-    return "\n".join(lines)
+        lines.append(
+            (
+                *(row.name, f"{row.instructions[0]:,}" if row.instructions else ""),
+                *(f"{row.more_instructions:.4f}" if row.more_instructions else "",),
+                *((f"{statistics.median(row.ratios):.3f}", f"{sign_test(row.ratios):.2g}") if row.ratios else ("", "")),
+                f"**slower: {', '.join(found)}**" if found else "passes",
+            )
+        )
+    header = ("workload", "instructions", "change / base", "time, change / base", "p", "verdict")
+    return "\n\n".join(
+        [table(header, lines), *(f"Not compared, as only one version has it: {name}." for name in alone)]
+    )
 
 
 def fewest_pairs(workloads: int) -> int:

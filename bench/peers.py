@@ -264,54 +264,36 @@ def with_peers(rows: list[Row]) -> list[Row]:
     return [row | {"times": first[row["question"]] | row["times"]} if "question" in row else row for row in rows]
 
 
-def ratio_lines(row: Row) -> Iterator[str]:
+def ratio_lines(row: Row) -> Iterator[tuple[Any, ...]]:
     """Return one line of the table for each accountant, ours first."""
     question, isa = QUESTIONS[row["question"]], row["instruction_set"]
     ours = row["times"][OURS.name]["median"]
     for name, answer in row["times"].items():
         part = f" (from {answer['cells']} of {answer['of']})" if answer.get("cells") != answer.get("of") else ""
-        goal = question.goals.get((name, isa))
         digits, memory = answer.get("digits"), answer.get("megabytes")
-        columns = (
-            question.title,
-            isa,
-            name,
-            ratios.duration(answer["median"]) + part,
-            "" if name == OURS.name else ratios.ratio(answer["median"], ours),
-            f"{goal:g}" if goal else "",
-            "" if digits is None else f"{digits:.1f}",
-            "" if memory is None else f"{memory:.0f}",
+        yield (
+            *(question.title, isa, name, ratios.duration(answer["median"]) + part),
+            *("" if name == OURS.name else ratios.ratio(answer["median"], ours), question.goals.get((name, isa))),
+            *("" if digits is None else f"{digits:.1f}", "" if memory is None else f"{memory:.0f}"),
         )
-        yield f"| {' | '.join(columns)} |"
-
-
-def depth_lines(rows: list[Row]) -> Iterator[str]:
-    """Return the table of relative errors in depth."""
-    if not rows:
-        return
-    names = list(rows[0]["errors"])
-    yield f"\n| delta of mu = 1, 100 steps | {' | '.join(names)} |"
-    yield f"|---|{'--:|' * len(names)}"
-    for row in rows:
-        errors = " | ".join(f"{row['errors'][name]:.1g}" for name in names)
-        yield f"| delta({row['eps']:g}) = {row['delta']:.2g} | {errors} |"
 
 
 def markdown(rows: list[Row]) -> str:
-    """Return the tables."""
-    lines = [
-        "| question | instruction set | accountant | time | ratio | goal | digits | MB |",
-        "|---|---|---|--:|--:|--:|--:|--:|",
+    """Return the tables: ratios, relative errors in depth, and cells per second."""
+    answers = [line for row in rows if "question" in row for line in ratio_lines(row)]
+    depth = [row for row in rows if "eps" in row]
+    errors = [
+        (f"delta({row['eps']:g}) = {row['delta']:.2g}", *(f"{e:.1g}" for e in row["errors"].values())) for row in depth
     ]
-    lines += [line for row in rows if "question" in row for line in ratio_lines(row)]
-    lines += depth_lines([row for row in rows if "eps" in row])
-    lines += ["", "| warm, sigma = 1, q = 0.01 | instruction set | cells per second | goal |", "|---|---|--:|--:|"]
-    lines += [
-        f"| {row['rate']} | {row['instruction_set']} | {row['per_second']:.3g} | {row['goal']:g} |"
-        for row in rows
-        if "rate" in row
+    speeds = [
+        (row["rate"], row["instruction_set"], f"{row['per_second']:.3g}", row["goal"]) for row in rows if "rate" in row
     ]
-    return "\n".join(lines)
+    tables = [
+        (("question", "instruction set", "accountant", "time", "ratio", "goal", "digits", "MB"), answers),
+        (("delta of mu = 1, 100 steps", *(depth[0]["errors"] if depth else ())), errors),
+        (("warm, sigma = 1, q = 0.01", "instruction set", "cells per second", "goal"), speeds),
+    ]
+    return "\n\n".join(turns.table(*each) for each in tables if each[1])
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import cases
 import numpy as np
 import scipy
-from turns import take_turns
+from turns import table, take_turns
 
 import hockeystick as hs
 from hockeystick import _core
@@ -96,25 +96,22 @@ def ratio(numerator: float | None, denominator: float | None) -> str:
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """Return the table: time per element or cell, or of the whole call where a case is one number."""
-    lines = [
-        "| case | instruction set | 1 thread | 2 threads | NumPy, SciPy | ratio | goal | speed-up of 2 threads |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
-    ]
+    lines = []
     for row in rows:
         one, two, peer = (per_cell(row["times"].get(library)) for library in cases.LIBRARIES)
-        goal = f"{row['goal']:g}" if row["goal"] else ""
-        columns = (
-            row["case"],
-            row["instruction_set"],
-            duration(one),
-            duration(two),
-            duration(peer),
-            ratio(peer, one),
-            goal,
-            ratio(one, two),
-        )
-        lines.append(f"| {' | '.join(columns)} |")
-    return "\n".join(lines)
+        times = (duration(one), duration(two), duration(peer))
+        lines.append((row["case"], row["instruction_set"], *times, ratio(peer, one), row["goal"], ratio(one, two)))
+    header = (
+        "case",
+        "instruction set",
+        "1 thread",
+        "2 threads",
+        "NumPy, SciPy",
+        "ratio",
+        "goal",
+        "speed-up of 2 threads",
+    )
+    return table(header, lines)
 
 
 def cpu_name() -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from turns import table
 
 from hockeystick.sweep import run
 from hockeystick.sweep.evaluate import evaluate
@@ -104,12 +105,10 @@ def measured(rows: int, threads: int, *, half_bad: bool = False) -> dict[str, An
         return pool.submit(one, rows, threads, half_bad=half_bad).result()
 
 
-def row(name: str, rows: int, found: dict[str, Any]) -> str:
+def row(name: str, rows: int, found: dict[str, Any]) -> tuple[object, ...]:
     """Return a line of the table."""
-    return (
-        f"| {name} | {found['processor']:.2f} | {1e6 * found['processor'] / rows:.3f} | {found['wall']:.2f} "
-        f"| {found['fsync']:.2f} | {found['bytes']:.2f} | {found['memory']:.0f} |\n"
-    )
+    times = (f"{found['processor']:.2f}", f"{1e6 * found['processor'] / rows:.3f}", f"{found['wall']:.2f}")
+    return (name, *times, f"{found['fsync']:.2f}", f"{found['bytes']:.2f}", f"{found['memory']:.0f}")
 
 
 def main() -> None:
@@ -117,21 +116,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])
     chosen = parser.parse_args()
-    write = sys.stdout.write
-    write(
-        "| rows, threads | processor s | µs a cell | wall s | fsync s | bytes a cell | MB |\n|---|--:|--:|--:|--:|--:|--:|\n"
-    )
+    lines = []
     for rows in map(int, chosen.rows):
         found = {threads: measured(rows, threads) for threads in (1, 2)}
-        for threads, figures in found.items():
-            write(row(f"{rows:.0e}, {threads}", rows, figures))
-            sys.stdout.flush()
+        lines += [row(f"{rows:.0e}, {threads}", rows, figures) for threads, figures in found.items()]
         if len({figures["digest"] for figures in found.values()}) > 1:
             sys.exit("the tables differ: this is a bug in hockeystick")
     bad = measured(10**6, 1, half_bad=True)
-    write(row(f"1e+06, 1, {bad['errors']:,} of them out of the domain", 10**6, bad))
+    lines.append(row(f"1e+06, 1, {bad['errors']:,} of them out of the domain", 10**6, bad))
+    header = ("rows, threads", "processor s", "µs a cell", "wall s", "fsync s", "bytes a cell", "MB")
+    sys.stdout.write(f"{table(header, lines)}\n")
     computing, encoding = shares(10**7)
-    write(f"\nof a shard, one thread, the best: computing {computing:.3f}, encoding {encoding:.3f} µs a cell\n")
+    sys.stdout.write(
+        f"\nof a shard, one thread, the best: computing {computing:.3f}, encoding {encoding:.3f} µs a cell\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Timing what is compared: everybody takes turns, so that a noisy neighbour disturbs all of them."""
+"""Timing what is compared: everybody takes turns, so that a noisy neighbour disturbs all of them; and the tables that are printed."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 Name = TypeVar("Name")
@@ -25,3 +25,9 @@ def take_turns(
         for name, call in calls.items():
             seconds[name].append(sample(call, repeats[name]))
     return seconds
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown; what has no value is empty, and all but the first column stands to the right."""
+    lines = (header, ["---", *["--:"] * (len(header) - 1)], *rows)
+    return "\n".join(f"| {' | '.join('' if one is None else str(one) for one in line)} |" for line in lines)

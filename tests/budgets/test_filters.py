@@ -555,7 +555,7 @@ def concentrated_odometer(rng):
     return odometer, lambda: FAILING[rng.integers(4)], 5, {epsilon: delta}
 
 
-@pytest.mark.share(8, by_day=4)
+@pytest.mark.share(16, by_day=4)
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize(
     "make",

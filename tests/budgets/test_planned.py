@@ -92,6 +92,7 @@ def test_a_menu_lets_through_what_the_best_strategy_may_spend(names, epsilon, de
 RARE, NOISES = hs.PoissonSampled(hs.Gaussian(4.0), 0.1), [hs.Gaussian(20.0), hs.Gaussian(30.0)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 @pytest.mark.parametrize(
     ("menu", "epsilon", "delta", "least"),

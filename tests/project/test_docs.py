@@ -146,6 +146,7 @@ def test_links_lead_somewhere():
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+@pytest.mark.slow
 def test_main_job_runs(tmp_path):
     """The commands of the main job, without the installation, run on the plan that ships."""
     block = re.search(r"<!-- main job -->\n```sh\n(.*?)```", README, re.DOTALL).group(1)

@@ -226,7 +226,7 @@ square-root --bands 4 --participation balls-in-bins --separation 8
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6, by_day=2)
 @pytest.mark.parametrize(("strategy", "known"), refused_calls.rows(CORRELATED))
 def test_correlated_noise(strategy, known, ask, run):
     """Numbers and statement are those of the library, and the least noise is one that meets the budget."""

@@ -161,6 +161,7 @@ def test_page_loads_nothing_and_runs_nothing(theta):
 
 
 @needs_browser
+@pytest.mark.share(2)
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
 def test_screenshot(unfinished, scheme):
     """A browser without a network draws the page, in the colours of its scheme."""
