@@ -102,9 +102,9 @@ def call(loaded, name, *arguments):
 class Accountant:
     """An accountant of the library."""
 
-    def __init__(self, loaded, adjacency=0):
+    def __init__(self, loaded, adjacency="add_or_remove"):
         self.loaded, self.pointer = loaded, ctypes.c_void_p()
-        assert loaded.hs_accountant_create(adjacency, ctypes.byref(self.pointer)) == 0
+        assert loaded.hs_accountant_create(adjacency == "replace", ctypes.byref(self.pointer)) == 0
 
     def compose(self, kind, *arguments):
         """Compose by the function of this name."""

@@ -28,7 +28,7 @@ from matplotlib.path import Path as Outline
 from drawn_plans import EPS, THETA, R
 from hockeystick.plot.matplotlib_figures import _joined as joined
 from hockeystick.plot.matplotlib_figures import _sides as sides
-from hockeystick.plot.matplotlib_figures import iso_levels, side_within
+from hockeystick.plot.matplotlib_figures import side_within
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
 from hockeystick.sweep.store import stored_sweep
@@ -257,20 +257,6 @@ plot.privacy_profile(training, largest=-1.0) -> largest must be positive and fin
 def test_refused(call, reason, theta):
     """Bad input is named, with its value and its domain."""
     refused_calls.check(call, reason, NAMES | {"theta": theta})
-
-
-@pytest.mark.parametrize(
-    ("least", "greatest", "log", "expected"),
-    [
-        (0.3, 30.0, True, [0.5, 1, 2, 5, 10, 20]),
-        (1e-6, 1.0, True, [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]),
-        (0.0, 1.0, False, [0.2, 0.4, 0.6, 0.8]),
-        (1.0, 1.0, False, []),
-    ],
-)
-def test_iso_levels_are_round(least, greatest, log, expected):
-    """Iso-lines stand at round numbers strictly inside the range."""
-    np.testing.assert_allclose(iso_levels(least, greatest, log), expected, rtol=1e-12)
 
 
 def test_scales():

@@ -72,16 +72,6 @@ def test_a_stage_starts_from_the_last_ones_result():
     assert last(stages, problem, 7) == pytest.approx(second, rel=1e-14)
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_who_holds_what_changes_nothing(whole):
-    """Silos of equal size may be shuffled, and records mixed among them: noise-free runs on full batches only see the mean."""
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(30, 4)), rng.integers(0, 2, 30)
-    mix = np.arange(30).reshape(5, 6)[rng.permutation(5)].ravel() if whole else rng.permutation(30)
-    one, other = (simulate.Problem("logistic", x[i], y[i], sizes=[6] * 5) for i in (np.arange(30), mix))
-    assert last(minibatch(), one, 8) == pytest.approx(last(minibatch(), other, 8), rel=1e-12)
-
-
 def test_scalar_protocol_by_hand():
     """Without noise bits, 0 and 1 on two levels of [0, 1] are sent as they are: their sum is 1."""
     words = np.zeros(STREAM_WORDS, np.uint64)

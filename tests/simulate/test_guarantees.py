@@ -250,13 +250,6 @@ def test_the_smallest_counts_and_all_are_shown():
     assert any(name.startswith("federated.fedavg_gdp") for name in bounds)
 
 
-def test_messages_of_fedavg():
-    """A client's own messages: one Gaussian mechanism a round, of shift 2 V K eta over the noise, for the record replaced."""
-    for rounds in (1, 7):
-        found = FEDAVG.guarantee(CIRCLE, rounds=7, released="messages").epsilon(rounds, 1e-5)
-        assert found == pytest.approx(hs.gdp_epsilon(SHIFT * math.sqrt(rounds), 1e-5), rel=1e-9)
-
-
 def test_every_model_of_the_aggregator():
     """All models: a user is in one round of a random partition, so delta is that of one mean, times the share of users so far."""
     guarantee = AGGREGATOR.guarantee(CIRCLE, rounds=2, released="every_model")
@@ -357,14 +350,6 @@ def test_batches_keep_their_sampler():
     mu = 1.0 / 4 / (2 * 0.7) * math.sqrt(ROUNDS)  # one gradient, divided by four, in the noise of four messages
     assert guarantee.adjacency == "add_or_remove"
     assert float(exact.theta(guarantee.epsilon(ROUNDS, 1e-5), mu)) == pytest.approx(1e-5, rel=1e-6)
-
-
-def test_accelerated():
-    """The accelerated method's models are functions of the same sums."""
-    plain = simulate.NoisyMinibatchSGD(noise_std=0.7, **SETTING)
-    fast = simulate.AcceleratedMinibatchSGD(scale=2.0, clip_norm=1.0, noise_std=0.7, records=simulate.EveryRound())
-    one, other = (each.guarantee(FOUR, rounds=ROUNDS, released="every_model") for each in (plain, fast))
-    assert one.epsilon(ROUNDS, 1e-5) == other.epsilon(ROUNDS, 1e-5)
 
 
 # Schedules, random stops and starting laws of the simulator, and what is certified of the one model that is released.

@@ -118,20 +118,6 @@ def log_uniform(num_records):
     return simulate.Problem("linear", np.exp((np.arange(num_records) + 0.5) / num_records)[:, np.newaxis])
 
 
-@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.9])
-@pytest.mark.parametrize("first", [0.01, 50.0])
-def test_converges_to_the_quantile(quantile, first):
-    """From far below and far above, the clip norm ends at e^quantile, the quantile of the norms, and leaves that share as they are."""
-    problem = log_uniform(1000)
-    setting = {"quantile": quantile, "clip_norm": first, "clip_rate": 0.2, "count_noise": 25.0}
-    result = simulate.run(learnt(records=simulate.Poisson(0.5), **setting), problem, rounds=400, seed=1, num_runs=20)
-    ends = result.clip_norm[:, 200:]
-    assert ends.mean() == pytest.approx(math.exp(quantile), rel=2e-3)
-    assert np.abs(np.log(ends) - quantile).max() < 0.15
-    kept = np.mean(np.abs(problem.data.features[:, 0]) <= ends.ravel()[:, np.newaxis])
-    assert kept == pytest.approx(quantile, abs=5e-3)
-
-
 def test_law_of_the_clip_norm():
     """Where the quantile p is e^p, log C is an autoregression: its mean, variance and normal law are known after every round."""
     num_runs, rate, n, clip_rate, quantile, count_noise = 2000, 0.5, 2000, 0.3, 0.5, 40.0

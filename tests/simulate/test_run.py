@@ -125,16 +125,6 @@ print(*sorted({e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer
     assert second == []
 
 
-def test_seeds_and_runs_are_independent():
-    """Other seeds and other runs have other noise, uncorrelated over 3000 runs."""
-    problem = simulate.Problem("linear", [[0.5]])
-    algorithm = simulate.ProjectedNoisySGD(learning_rate=1.0, clip_norm=1.0, noise_std=1.0)
-    one, other = (run(algorithm, problem, num_runs=3000, seed=seed).last_iterates[:, 0] for seed in (1, 2))
-    assert abs(np.corrcoef(one, other)[0, 1]) < 4 / math.sqrt(3000)
-    assert abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 4 / math.sqrt(3000)
-    assert np.unique(one).size == 3000
-
-
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -232,17 +222,6 @@ def test_extra_is_asked_for_by_name():
     told = processes.python(WITHOUT_NUMBA, check=False)
     assert told.stdout.startswith("started")
     assert 'pip install ".[simulate]" in a clone' in told.stderr
-
-
-def test_a_million_rounds():
-    """A million rounds, or ten thousand local steps, need no more memory than one."""
-    problem = simulate.Problem("quadratic", [[1.0], [3.0]])
-    sgd = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=math.inf)
-    result = run(sgd, problem, rounds=10**6)
-    fixed_point = (0.1 * 3.0 + 0.9 * 0.1 * 1.0) / (1 - 0.9**2)  # of a step to 1 and then one to 3
-    assert result.last_iterates[0, 0] == pytest.approx(fixed_point, rel=1e-12)
-    fedavg = simulate.NoisyFedAvg(learning_rate=0.01, local_steps=10**4, clip_norm=math.inf)
-    assert run(fedavg, problem, rounds=2).last_iterates[0, 0] == pytest.approx(2.0, rel=1e-9)
 
 
 MEMORY = """

@@ -338,20 +338,3 @@ def test_examples_of_two_functions(tmp_path):
     for names in itertools.islice(itertools.combinations(sorted(REGISTERED), 2), 0, None, 5):
         (tmp_path / "plan.toml").write_text(example(names), encoding="utf-8")
         assert [output.function.name for output in load(tmp_path / "plan.toml").outputs] == list(names)
-
-
-def test_unknown_function():
-    """The nearest names are told."""
-    with pytest.raises(
-        PlanError, match=r"function must be a registered one, not 'dpsgd_epsilom'; did you mean dpsgd_eps"
-    ):
-        example(["dpsgd_epsilom"])
-
-
-def test_known_words():
-    """A few descriptions, as a reader of the documentation finds them."""
-    (noise, *_, delta) = arguments("dpsgd_epsilon")
-    assert (noise.label, noise.required) == ("number, noise / sensitivity", True)
-    assert noise.domain == "Noise standard deviation over clip norm, positive; infinity leaks nothing."
-    assert delta.domain == "Target delta in [0, 1]."
-    assert (registered("dpsgd_epsilon").cost, registered("theta").cost) == ("costly", "cheap")
