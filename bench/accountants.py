@@ -10,19 +10,14 @@ import importlib.util
 import math
 import sys
 import types
-from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 import expressions
 import numpy as np
-from numpy.typing import NDArray
 
 import hockeystick as hs
 
-Array = NDArray[np.float64]
-Case = tuple[float, float, int, float]  # noise multiplier, sampling rate, steps, delta
-CASES: dict[str, Case] = {
+CASES = {
     "A": (1.0, 0.01, 1000, 1e-5),
     "B": (0.8, 256 / 60000, 14040, 1e-5),
     "C": (0.7, 1e-3, 100_000, 1e-5),
@@ -41,7 +36,7 @@ WARM_CELLS = 10_000
 
 
 @cache
-def pairs() -> tuple[Array, Array]:
+def pairs():
     """Return noise multipliers from 0.3 to 30 and eps from 1e-3 to 10, logarithmically, at random."""
     rng = np.random.default_rng(0)
     sigma, eps = (np.exp(rng.uniform(np.log(low), np.log(high), PAIRS)) for low, high in ((0.3, 30.0), (1e-3, 10.0)))
@@ -55,7 +50,7 @@ class Accountant:
     package: str
 
     @classmethod
-    def available(cls) -> bool:
+    def available(cls):
         return importlib.util.find_spec(cls.package) is not None
 
 
@@ -65,12 +60,12 @@ class SciPy(Accountant):
     name, package = "SciPy", "scipy"
 
     @staticmethod
-    def deltas(nudge: float) -> Array:
+    def deltas(nudge):
         sigma, eps = pairs()
         return expressions.theta(eps, (1 + nudge) / sigma)
 
     @staticmethod
-    def gdp_delta(eps: float) -> float:
+    def gdp_delta(eps):
         return float(expressions.theta(np.asarray(eps), np.asarray(math.sqrt(GDP_STEPS) / GDP_NOISE)))
 
 
@@ -80,26 +75,26 @@ class HockeyStick(Accountant):
     name = package = "hockeystick"
 
     @staticmethod
-    def deltas(nudge: float) -> Array:
+    def deltas(nudge):
         sigma, eps = pairs()
         return np.asarray(hs.theta(eps, (1 + nudge) / sigma))
 
     @staticmethod
-    def gdp_delta(eps: float) -> float:
+    def gdp_delta(eps):
         return float(hs.Accountant().compose(hs.Gaussian(GDP_NOISE), GDP_STEPS).delta(eps))
 
     @staticmethod
-    def epsilon(case: Case, nudge: float) -> float:
+    def epsilon(case, nudge):
         sigma, q, steps, delta = case
         return float(hs.dpsgd_epsilon(sigma * (1 + nudge), q, steps, delta, num_threads=1))
 
     @staticmethod
-    def grid(cells: Iterable[Case], nudge: float) -> Array:
+    def grid(cells, nudge):
         sigma, q, steps, delta = np.array(list(cells)).T
         return np.asarray(hs.dpsgd_epsilon(sigma * (1 + nudge), q, steps, delta, num_threads=1))
 
     @staticmethod
-    def mixed(nudge: float) -> float:
+    def mixed(nudge):
         accountant = hs.Accountant()
         for sigma in GAUSSIANS.tolist():
             accountant.compose(hs.Gaussian(sigma * (1 + nudge)))
@@ -108,16 +103,16 @@ class HockeyStick(Accountant):
         return float(accountant.epsilon(MIXED_DELTA))
 
     @staticmethod
-    def noise(nudge: float) -> float:
+    def noise(nudge):
         target = BUDGET * (1 + nudge)
         return float(hs.dpsgd_noise_multiplier(BUDGET_RATE, BUDGET_STEPS, target, BUDGET_DELTA, num_threads=1))
 
     @staticmethod
-    def warm_delta(steps: Array, eps: Array) -> Array:
+    def warm_delta(steps, eps):
         return np.asarray(hs.dpsgd_delta(1.0, 0.01, steps, eps, num_threads=1))
 
     @staticmethod
-    def warm_epsilon(steps: Array, delta: Array) -> Array:
+    def warm_epsilon(steps, delta):
         return np.asarray(hs.dpsgd_epsilon(1.0, 0.01, steps, delta, num_threads=1))
 
 
@@ -127,14 +122,14 @@ class DpAccounting(Accountant):
     name = package = "dp_accounting"
 
     @staticmethod
-    def gdp_delta(eps: float) -> float:
+    def gdp_delta(eps):
         from dp_accounting.pld import privacy_loss_distribution
 
         step = privacy_loss_distribution.from_gaussian_mechanism(GDP_NOISE)
         return float(step.self_compose(GDP_STEPS).get_delta_for_epsilon(eps))
 
     @staticmethod
-    def epsilon(case: Case, nudge: float) -> float:
+    def epsilon(case, nudge):
         import dp_accounting as dp
 
         sigma, q, steps, delta = case
@@ -142,7 +137,7 @@ class DpAccounting(Accountant):
         return float(dp.pld.PLDAccountant().compose(event, steps).get_epsilon(delta))
 
     @staticmethod
-    def mixed(nudge: float) -> float:
+    def mixed(nudge):
         import dp_accounting as dp
 
         accountant = dp.pld.PLDAccountant()
@@ -153,10 +148,10 @@ class DpAccounting(Accountant):
         return float(accountant.get_epsilon(MIXED_DELTA))
 
     @staticmethod
-    def noise(nudge: float) -> float:
+    def noise(nudge):
         import dp_accounting as dp
 
-        def event(sigma: float) -> Any:
+        def event(sigma):
             step = dp.PoissonSampledDpEvent(BUDGET_RATE, dp.GaussianDpEvent(sigma))
             return dp.SelfComposedDpEvent(step, BUDGET_STEPS)
 
@@ -170,7 +165,7 @@ class OpacusPRV(Accountant):
     name, package = "opacus PRV", "opacus"
 
     @classmethod
-    def available(cls) -> bool:
+    def available(cls):
         spec = importlib.util.find_spec(cls.package)
         if spec is None or not spec.submodule_search_locations:
             return False
@@ -182,14 +177,14 @@ class OpacusPRV(Accountant):
         return True
 
     @staticmethod
-    def deltas(nudge: float) -> Array:
+    def deltas(nudge):
         from opacus.accountants.analysis import gdp
 
         sigma, eps = pairs()
         return np.asarray(gdp.delta_eps_mu(eps=eps, mu=(1 + nudge) / sigma))
 
     @staticmethod
-    def epsilon(case: Case, nudge: float) -> float:
+    def epsilon(case, nudge):
         from opacus.accountants import PRVAccountant
 
         sigma, q, steps, delta = case
@@ -198,7 +193,7 @@ class OpacusPRV(Accountant):
         return float(accountant.get_epsilon(delta=delta))
 
     @staticmethod
-    def noise(nudge: float) -> float:
+    def noise(nudge):
         from opacus.accountants.utils import get_noise_multiplier
 
         budget = {"target_epsilon": BUDGET * (1 + nudge), "target_delta": BUDGET_DELTA}
@@ -212,14 +207,14 @@ class PRV(Accountant):
     name = package = "prv_accountant"
 
     @staticmethod
-    def gdp_delta(eps: float) -> float:
+    def gdp_delta(eps):
         from prv_accountant import GaussianMechanism, PRVAccountant
 
         accountant = PRVAccountant([GaussianMechanism(GDP_NOISE)], 0.1, 1e-9, [GDP_STEPS])
         return float(accountant.compute_delta(eps, [GDP_STEPS])[1])
 
     @staticmethod
-    def epsilon(case: Case, nudge: float) -> float:
+    def epsilon(case, nudge):
         from prv_accountant.dpsgd import DPSGDAccountant
 
         sigma, q, steps, delta = case
@@ -230,7 +225,7 @@ class PRV(Accountant):
         return float(accountant.compute_epsilon(delta=delta, num_steps=steps)[1])
 
     @staticmethod
-    def mixed(nudge: float) -> float:
+    def mixed(nudge):
         from prv_accountant import GaussianMechanism, LaplaceMechanism, PRVAccountant
 
         steps = [GaussianMechanism(sigma * (1 + nudge)) for sigma in GAUSSIANS.tolist()]
@@ -239,7 +234,7 @@ class PRV(Accountant):
         return float(accountant.compute_epsilon(MIXED_DELTA, [1] * len(steps))[1])
 
     @staticmethod
-    def noise(nudge: float) -> float:
+    def noise(nudge):
         from prv_accountant.dpsgd import find_noise_multiplier
 
         target = BUDGET * (1 + nudge)
@@ -249,7 +244,7 @@ class PRV(Accountant):
 ALL = (HockeyStick, SciPy, DpAccounting, OpacusPRV, PRV)
 
 
-def warm_cells(seed: int = 0) -> tuple[Array, Array, Array]:
+def warm_cells(seed=0):
     """Return steps from 1 to 1e5, eps from 0.01 to 8 and delta from 1e-12 to 0.3, logarithmically, at random."""
     rng = np.random.default_rng(seed)
     ends = ((1.0, 1e5), (0.01, 8.0), (1e-12, 0.3))

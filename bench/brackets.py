@@ -13,13 +13,11 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 import hockeystick as hs
-from hockeystick.mechanisms.base import Adjacency
 
 
 class Cell(NamedTuple):
@@ -34,15 +32,15 @@ class Cell(NamedTuple):
     spare: float  # by how many standard deviations a truncated batch exceeds its mean
 
     @property
-    def largest_batch(self) -> int:
+    def largest_batch(self):
         """Return the size at which batches are truncated."""
         return min(self.size, math.ceil(self.batch + self.spare * math.sqrt(self.batch)))
 
 
-def cells(count: int, seed: int) -> Iterator[Cell]:
+def cells(count, seed):
     rng = np.random.default_rng(seed)
 
-    def between(low: float, high: float) -> float:
+    def between(low, high):
         return math.exp(rng.uniform(math.log(low), math.log(high)))
 
     for _ in range(count):
@@ -52,7 +50,7 @@ def cells(count: int, seed: int) -> Iterator[Cell]:
         yield Cell(noise, rate, steps, delta, size, max(1, round(rate * size)), rng.uniform(1.0, 5.0))
 
 
-SAMPLED: dict[str, Callable[[Cell], hs.mechanisms.Mechanism]] = {  # what is asked under both adjacencies
+SAMPLED = {  # what is asked under both adjacencies
     "Poisson Gauss": lambda c: hs.PoissonSampled(hs.Gaussian(c.noise), c.rate),
     "fixed size Gauss": lambda c: hs.FixedSizeSampled(hs.Gaussian(c.noise), c.size, c.batch, replacement=False),
     "with replacement Gauss": lambda c: hs.FixedSizeSampled(hs.Gaussian(c.noise), c.size, c.batch, replacement=True),
@@ -61,7 +59,7 @@ SAMPLED: dict[str, Callable[[Cell], hs.mechanisms.Mechanism]] = {  # what is ask
     "truncated Poisson": lambda c: hs.TruncatedPoissonSampled(hs.Gaussian(c.noise), c.size, c.rate, c.largest_batch),
     "RandomAllocation": lambda c: hs.RandomAllocation(hs.Gaussian(c.noise), max(2, round(1.0 / c.rate))),
 }
-ROWS: dict[str, tuple[Callable[[Cell], hs.mechanisms.Mechanism], Adjacency]] = {
+ROWS = {
     **{f"{name}, add/remove": (made, "add_or_remove") for name, made in SAMPLED.items()},
     **{f"{name}, replace": (made, "replace") for name, made in SAMPLED.items()},
     "fixed size Laplace, replace": (
@@ -88,7 +86,7 @@ class Measured(NamedTuple):
     upper: float
 
 
-def measure(name: str, cell: Cell) -> Measured:
+def measure(name, cell):
     made, adjacency = ROWS[name]
     accountant = hs.Accountant(adjacency).compose(made(cell), cell.steps)
     started = time.process_time()
@@ -99,7 +97,7 @@ def measure(name: str, cell: Cell) -> Measured:
     return Measured(math.inf if math.isnan(width) else max(width - pairs, 0.0), pairs, seconds, bracket.upper)
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, default=50)
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """What is measured: the calls that ratios.py times, whose answers test_bench_cases.py holds against the peer's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -8,12 +8,10 @@ from typing import Any
 
 import expressions
 import numpy as np
-from numpy.typing import NDArray
 
 import hockeystick as hs
 from hockeystick import federated, last_iterate
 
-Array = NDArray[np.float64]
 Function = Callable[..., Any]
 
 MILLION = 10**6
@@ -40,7 +38,7 @@ class Case:
     atol: float = 0.0
     goals: dict[str, float] = field(default_factory=dict)  # least ratio to the peer, by instruction set
 
-    def check(self, library: str) -> None:
+    def check(self, library):
         """Raise AssertionError unless ours and the peer agree with a library on its first cells."""
         call = self.function(library)
         result = call(*self.arguments(self.cells(library)))
@@ -51,39 +49,39 @@ class Case:
                     np.atleast_1d(result)[: len(expected)], expected, rtol=self.rtol, atol=self.atol
                 )
 
-    def __str__(self) -> str:
+    def __str__(self):
         """Return the name, by which pytest lists the case."""
         return self.name
 
-    def function(self, library: str) -> Function | None:
+    def function(self, library):
         """Return what a library offers, None if nothing."""
         return {"hockeystick": self.ours, "hockeystick, 2 threads": self.two_threads, "scipy": self.peer}[library]
 
-    def cells(self, library: str) -> int:
+    def cells(self, library):
         """Return the number of cells that a library is timed on."""
         return min(self.size, self.peer_size) if library == "scipy" else self.size
 
 
-def offers(cases: Sequence[Case]) -> list[tuple[Case, str]]:
+def offers(cases):
     """Return each case with each library that has something to offer for it."""
     return [(case, library) for case in cases for library in LIBRARIES if case.function(library) is not None]
 
 
 @cache
-def _uniform(seed: int, low: float, high: float, n: int) -> Array:
+def _uniform(seed, low, high, n):
     return np.random.default_rng(seed).uniform(low, high, n)
 
 
-def _eps_and_r(n: int, low: float = 0.0) -> tuple[Array, Array]:
+def _eps_and_r(n, low=0.0):
     """Return eps in [low, 8] and r from 0.1 to 10, logarithmically: noise multipliers from 0.1 to 10."""
     return _uniform(1, low, 8.0, n), np.exp(_uniform(2, np.log(0.1), np.log(10.0), n))
 
 
-def _delta(n: int) -> Array:
+def _delta(n):
     return np.exp(_uniform(3, np.log(1e-12), np.log(0.3), n))
 
 
-def _theta_two_threads(eps: Array, r: Array) -> Array:
+def _theta_two_threads(eps, r):
     """Evaluate halves in two Python threads: ufuncs release the GIL."""
     out, half = np.empty_like(eps), len(eps) // 2
     parts = (slice(half), slice(half, None))
@@ -92,15 +90,15 @@ def _theta_two_threads(eps: Array, r: Array) -> Array:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def _pool():
     return ThreadPoolExecutor(2)
 
 
-def _x(n: int) -> tuple[Array]:
+def _x(n):
     return (_uniform(4, -10.0, 10.0, n),)
 
 
-def _by_roots(peer: Function) -> Function | None:
+def _by_roots(peer):
     """Return a peer that finds roots, None where SciPy has no vectorised way."""
     return peer if expressions.HAS_ROOTS else None
 
@@ -139,18 +137,18 @@ HOCKEY_STICK = (
 )
 
 
-def _rounds(low: float, n: int) -> tuple[Array, Array]:
+def _rounds(low, n):
     return _uniform(6, 0.0, 1.0, n), _uniform(7, low, 1.0, n)
 
 
-def _constant_rounds(rounds: int) -> Case:
+def _constant_rounds(rounds):
     """Return the case of constants; the peer must materialise them, which stops at 1e6 rounds."""
     peer = expressions.constant_contraction_sum if rounds <= MILLION else None
     ours = lambda first, eta, rounds: hs.contraction_sum(first, eta, rounds=rounds)
     return Case(f"contraction_sum, constant, T = {rounds:.0e}", lambda _: (0.5, 1 - 1e-7, rounds), ours, peer, size=1)
 
 
-def _array_rounds(rounds: int, low: float, name: str) -> Case:
+def _array_rounds(rounds, low, name):
     name = f"contraction_sum, {name}, T = {rounds:.0e}"
     return Case(name, lambda _: _rounds(low, rounds), hs.contraction_sum, expressions.contraction_sum, size=1)
 
@@ -163,11 +161,11 @@ CONTRACTION = (
 )
 
 
-def _drifts(_: int) -> tuple[Array, Array]:
+def _drifts(_):
     return _uniform(8, 0.9, 1.15, MILLION), _uniform(9, 0.0, 1.0, MILLION)
 
 
-def _hard_drifts(_: int) -> tuple[Array, Array]:
+def _hard_drifts(_):
     """Return the sequence on which trying every start one by one is slowest: blocks merge over thousands of rounds."""
     return np.full(20_000, 1.0001), np.full(20_000, 0.1)
 
@@ -186,25 +184,25 @@ SHIFTED_INTERPOLATION = (
 )
 
 
-def _noise(n: int) -> Array:
+def _noise(n):
     """Return one standard deviation per 10,000 cells of a grid."""
     return np.geomspace(1.0, 10.0, 100)[: n // 10_000]
 
 
-def _named(function: Function, names: str, **constants: Any) -> Function:
+def _named(function, names, **constants):
     """Return a function of arrays by their places, which have these names, on one thread unless more are asked for."""
 
-    def call(*arrays: Array, num_threads: int = 1) -> Any:
+    def call(*arrays, num_threads=1):
         return function(**dict(zip(names.split(), arrays, strict=True)), **constants, num_threads=num_threads)
 
     return call
 
 
-def _last_axis_is_the_round(function: Function) -> Function:
+def _last_axis_is_the_round(function):
     return lambda *, noise_std, **others: function(noise_std=noise_std[..., np.newaxis], **others)
 
 
-def _delta_of(function: Function) -> Function:
+def _delta_of(function):
     return lambda **arguments: function(**arguments).delta
 
 
@@ -215,33 +213,33 @@ FEDERATION = {"num_clients": 50, "clip_norm": 1.0, "smoothness": 1.0, "learning_
 AXES = "rounds local_steps noise_std"
 
 
-def _federation(n: int) -> tuple[Any, ...]:
+def _federation(n):
     return 10.0 * np.arange(1, 101)[:, np.newaxis], np.arange(1.0, 101.0), _noise(n)[:, np.newaxis, np.newaxis]
 
 
-def _records(n: int) -> tuple[Array, ...]:
+def _records(n):
     return np.linspace(0.0, 5.0, 100), np.arange(1.0, 101.0)[:, np.newaxis], _noise(n)[:, np.newaxis, np.newaxis]
 
 
-def _profiles(n: int) -> tuple[Array, Array]:
+def _profiles(n):
     return np.linspace(0.0, 5.0, 10_000), _noise(n)[:, np.newaxis]
 
 
-def _mu_and_eps(n: int) -> tuple[Array, Array]:
+def _mu_and_eps(n):
     return _eps_and_r(n)[::-1]
 
 
-def _mu_and_rate(n: int) -> tuple[Array, Array]:
+def _mu_and_rate(n):
     return _eps_and_r(n)[1], _uniform(5, 0.0, 1.0, n)
 
 
 def _grid(
-    name: str,
-    arguments: Callable[[int], tuple[Any, ...]],
-    ours: Function,
-    peer: Function | None,
-    peer_size: int = MILLION,
-) -> Case:
+    name,
+    arguments,
+    ours,
+    peer,
+    peer_size=MILLION,
+):
     return Case(
         name,
         arguments,
@@ -255,7 +253,7 @@ def _grid(
     )
 
 
-def _record_grid(name: str, arguments: Callable[[int], tuple[Any, ...]], names: str, **constants: Any) -> Case:
+def _record_grid(name, arguments, names, **constants):
     """Return the grid of a bound of the last iterate for one of 100 records."""
     ours = _named(getattr(last_iterate, name), names, num_records=100, **DESCENT, **constants)
     return _grid(name, arguments, ours, getattr(expressions, name))
@@ -290,20 +288,20 @@ CLOSED_FORMS = (
 )
 
 
-def _hidden(n: int) -> tuple[Array, ...]:
+def _hidden(n):
     """Return eps, the record's step among a hundred, noise and diameter, from what hides nothing to what hides all."""
     index = np.ceil(_uniform(11, 0.0, 100.0, n))
     noise, diameter = (np.exp(_uniform(seed, -1.0, 2.0, n)) for seed in (12, 13))
     return _uniform(10, 0.0, 5.0, n), index, noise, diameter
 
 
-def _cyclic(n: int) -> tuple[Array, ...]:
+def _cyclic(n):
     """Return the same for a record that is used every ten rounds."""
     eps, index, *others = _hidden(n)
     return eps, np.minimum(index, 10), *others
 
 
-def _chain(rounds: int) -> Any:
+def _chain(rounds):
     """Return the exact delta for a record of every round; the bracket must be as narrow as it is asked for."""
     bracket = last_iterate.chain_delta(
         1.0,

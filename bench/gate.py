@@ -26,7 +26,6 @@ import tempfile
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from turns import SHORTEST_SAMPLE, table
 
@@ -46,11 +45,11 @@ class Installation:
     path: Path
 
     @property
-    def python(self) -> str:
+    def python(self):
         """Return the executable."""
         return sys.executable if self.path.is_dir() else str(self.path)
 
-    def environment(self, **more: str) -> dict[str, str]:
+    def environment(self, **more):
         """Return the environment of its processes."""
         first = {"PYTHONPATH": str(self.path)} if self.path.is_dir() else {}
         return os.environ | ALONE | first | more
@@ -65,11 +64,11 @@ class Row:
     ratios: list[float] = field(default_factory=list)  # of times, change over base, one for each pair
 
     @property
-    def more_instructions(self) -> float | None:
+    def more_instructions(self):
         """Return the ratio of the counts."""
         return self.instructions[1] / self.instructions[0] if self.instructions else None
 
-    def regressions(self, workloads: int) -> list[str]:
+    def regressions(self, workloads):
         """Return what fails the change."""
         found = []
         if self.more_instructions and self.more_instructions > 1 + MORE_INSTRUCTIONS:
@@ -79,7 +78,7 @@ class Row:
         return found
 
 
-def sign_test(ratios: list[float]) -> float:
+def sign_test(ratios):
     """Return the probability of so many ratios above 1.05, or more, if each were above it with probability 1/2."""
     above = sum(ratio > 1 + MORE_TIME for ratio in ratios)
     return sum(math.comb(len(ratios), k) for k in range(above, len(ratios) + 1)) / 2 ** len(ratios)
@@ -88,34 +87,34 @@ def sign_test(ratios: list[float]) -> float:
 class Worker:
     """A process of one version that times what it is told."""
 
-    def __init__(self, installation: Installation, file: Path) -> None:
+    def __init__(self, installation, file):
         """Start it."""
         command = [installation.python, str(HERE / "gate_worker.py"), str(file)]
         self.process = subprocess.Popen(
             command, env=installation.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.names: list[str] = json.loads(self.line())
+        self.names = json.loads(self.line())
 
-    def line(self) -> str:
+    def line(self):
         """Return its next line."""
         line = self.process.stdout.readline()
         if not line:
-            message = f"{' '.join(map(str, self.process.args))} ended with {self.process.wait()}"  # type: ignore[union-attr]
+            message = f"{' '.join(map(str, self.process.args))} ended with {self.process.wait()}"
             raise RuntimeError(message)
         return line
 
-    def seconds(self, name: str, repeats: int) -> float:
+    def seconds(self, name, repeats):
         """Return the processor seconds of some calls."""
         self.process.stdin.write(f"{name}\t{repeats}\n")
         self.process.stdin.flush()
         return float(self.line())
 
-    def close(self) -> None:
+    def close(self):
         """End the process."""
         self.process.communicate()
 
 
-def common_names(base: Installation, change: Installation, file: Path) -> tuple[list[str], list[str]]:
+def common_names(base, change, file):
     """Return the workloads that both versions know, and those that only one knows."""
     with closing(Worker(base, file)) as first, closing(Worker(change, file)) as second:
         known = set(first.names) & set(second.names)
@@ -123,7 +122,7 @@ def common_names(base: Installation, change: Installation, file: Path) -> tuple[
         return names, sorted(set(first.names) ^ set(second.names))
 
 
-def time_pair(base: Installation, change: Installation, file: Path, rows: list[Row], *, swap: bool) -> None:
+def time_pair(base, change, file, rows, *, swap):
     """Add one ratio to each row; `swap` says who goes first."""
     with closing(Worker(base, file)) as first, closing(Worker(change, file)) as second:
         order = ((second, 1), (first, 0)) if swap else ((first, 0), (second, 1))
@@ -131,14 +130,14 @@ def time_pair(base: Installation, change: Installation, file: Path, rows: list[R
             once = first.seconds(row.name, 1)
             second.seconds(row.name, 1)
             repeats = max(1, round(SHORTEST_SAMPLE / max(once, 1e-6)))
-            times: tuple[list[float], list[float]] = ([], [])
+            times = ([], [])
             for _ in range(TURNS):
                 for worker, version in order:
                     times[version].append(worker.seconds(row.name, repeats))
             row.ratios.append(statistics.median(times[1]) / statistics.median(times[0]))
 
 
-def instructions(installation: Installation, file: Path, names: list[str]) -> list[int]:
+def instructions(installation, file, names):
     """Return how many instructions each workload takes."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "counts")
@@ -152,13 +151,13 @@ def instructions(installation: Installation, file: Path, names: list[str]) -> li
         return dumps[1::2]  # the others are what leads to a workload
 
 
-def total(dump: Path) -> int:
+def total(dump):
     found = re.search(r"^totals: (\d+)", dump.read_text(), re.MULTILINE)
     assert found, dump
     return int(found.group(1))
 
 
-def check(pairs: int, workloads: int, *, count: bool) -> None:
+def check(pairs, workloads, *, count):
     """Raise ValueError if so many pairs could not fail anything."""
     least = fewest_pairs(workloads)
     if pairs < least and (pairs or not count):
@@ -166,7 +165,7 @@ def check(pairs: int, workloads: int, *, count: bool) -> None:
         raise ValueError(message)
 
 
-def measure(base: Installation, change: Installation, file: Path, pairs: int, *, count: bool) -> dict[str, Any]:
+def measure(base, change, file, pairs, *, count):
     """Return the rows, and the workloads that only one version knows."""
     names, alone = common_names(base, change, file)
     if not names:
@@ -182,7 +181,7 @@ def measure(base: Installation, change: Installation, file: Path, pairs: int, *,
     return {"rows": rows, "alone": alone}
 
 
-def markdown(rows: list[Row], alone: list[str]) -> str:
+def markdown(rows, alone):
     """Return the table."""
     lines = []
     for row in rows:
@@ -201,12 +200,12 @@ def markdown(rows: list[Row], alone: list[str]) -> str:
     )
 
 
-def fewest_pairs(workloads: int) -> int:
+def fewest_pairs(workloads):
     """Return the number of pairs below which not even all of them above the threshold are evidence."""
     return math.floor(math.log2(workloads / FALSE_ALARMS)) + 1
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("base", type=Path, help="Python executable or directory of the version before")
     parser.add_argument("change", type=Path, help="Python executable or directory of the version after")
@@ -226,7 +225,7 @@ def main() -> None:
         found = measure(*versions, chosen.workloads, chosen.pairs, count=count)
     except ValueError as error:
         parser.error(str(error))
-    rows: list[Row] = found["rows"]
+    rows = found["rows"]
     sys.stdout.write(markdown(rows, found["alone"]) + "\n")
     if chosen.json:
         chosen.json.write_text(json.dumps([vars(row) for row in rows], indent=1) + "\n")

@@ -17,14 +17,13 @@ from typing import Any
 Call = Callable[[int], Any]
 
 
-def load(file: str) -> dict[str, Call]:
+def load(file):
     """Return the workloads of a file."""
     sys.path.append(str(Path(file).parent))
-    workloads: dict[str, Call] = runpy.run_path(file)["WORKLOADS"]
-    return workloads
+    return runpy.run_path(file)["WORKLOADS"]
 
 
-def offered(workloads: dict[str, Call]) -> list[str]:
+def offered(workloads):
     """Return the workloads that this version knows; a call with wrong arguments is one that it does not know."""
     names = []
     for name, call in workloads.items():
@@ -36,7 +35,7 @@ def offered(workloads: dict[str, Call]) -> list[str]:
     return names
 
 
-def answer(workloads: dict[str, Call]) -> None:
+def answer(workloads):
     calls = dict.fromkeys(workloads, 0)
     for line in sys.stdin:
         name, _, repeats = line.rstrip("\n").partition("\t")
@@ -49,7 +48,7 @@ def answer(workloads: dict[str, Call]) -> None:
         print(time.process_time() - start, flush=True)  # noqa: T201
 
 
-def count(workloads: dict[str, Call], names: list[str], repeats: int) -> None:
+def count(workloads, names, repeats):
     for name in names:
         call = workloads[name]
         call(0)  # warm
@@ -59,7 +58,7 @@ def count(workloads: dict[str, Call], names: list[str], repeats: int) -> None:
         os.getpgid(0)
 
 
-def main() -> None:
+def main():
     workloads = load(sys.argv[1])
     if len(sys.argv) > 2:
         count(workloads, json.loads(sys.argv[3]), int(sys.argv[4]))

@@ -24,7 +24,6 @@ import tempfile
 import time
 import tokenize
 import venv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +37,7 @@ RARE = {"1", "0", "1.0", "+", "-", "*", "if"}  # there are so many that the othe
 CPP_TOKEN = re.compile(r'"(?:\\.|[^"])*"|//.*|[A-Za-z_]\w*|\d[\w.]*|<=|>=|==|&&|\|\||[-+*/<>]|\S')
 LIMIT = 1800.0  # seconds for the tests of a mutant; one that hangs is noticed, too
 STAGES = {"first": [], "slow": ["-m", "slow"]}
-TESTED_IN: dict[str, str] = runpy.run_path(str(ROOT / ".ci" / "check.py"))["TESTED_IN"]
+TESTED_IN = runpy.run_path(str(ROOT / ".ci" / "check.py"))["TESTED_IN"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Mutant:
     old: str
     new: str
 
-    def applied(self, text: str) -> str:
+    def applied(self, text):
         """Return the file's text with it."""
         lines = text.split("\n")
         line = lines[self.line]
@@ -60,7 +59,7 @@ class Mutant:
         return "\n".join(lines)
 
 
-def python_places(text: str) -> Iterator[tuple[int, int, str]]:
+def python_places(text):
     """Yield line, column and text of the tokens that can be swapped; annotations and signatures are left alone."""
     signature = False
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -69,7 +68,7 @@ def python_places(text: str) -> Iterator[tuple[int, int, str]]:
             yield token.start[0] - 1, token.start[1], token.string
 
 
-def cpp_places(text: str) -> Iterator[tuple[int, int, str]]:
+def cpp_places(text):
     """Yield the same of a header. Signs with spaces on both sides are operators; others may be of a template or a pointer."""
     for number, line in enumerate(text.split("\n")):
         if line.lstrip().startswith(("#", "//", "template", "using", "static_assert", "defined")):
@@ -81,9 +80,9 @@ def cpp_places(text: str) -> Iterator[tuple[int, int, str]]:
                 yield number, at, token[0]
 
 
-def drawn(folder: Path, pattern: str, count: int, rng: random.Random) -> list[Mutant]:
+def drawn(folder, pattern, count, rng):
     """Draw mutants from a folder of rooms, which come in turn; files beside the rooms are one more. No place is drawn twice."""
-    rooms: dict[str, list[Mutant]] = {}
+    rooms = {}
     for file in sorted(folder.rglob(pattern)):
         parts, text = file.relative_to(folder).parts, file.read_text(encoding="utf-8")
         room = parts[0] if parts[1:] else ""
@@ -105,26 +104,26 @@ class Workshop:
     folder: Path
 
     @property
-    def python(self) -> Path:
+    def python(self):
         """Its Python, which imports the copy even if the checkout is installed editable."""
         return self.folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
     @property
-    def site(self) -> Path:
+    def site(self):
         """Where its packages lie."""
         return next((self.folder / "venv").rglob("site-packages"))
 
     @property
-    def package(self) -> Path:
+    def package(self):
         """Its hockeystick."""
         return self.site / "hockeystick"
 
     @property
-    def sources(self) -> Path:
+    def sources(self):
         """Its CMakeLists.txt and cpp/."""
         return self.folder / "sources"
 
-    def prepare(self, *, core: bool) -> None:
+    def prepare(self, *, core):
         """Copy what is installed, and compile the core as it is."""
         spec = importlib.util.find_spec("hockeystick")
         if spec is None or not spec.submodule_search_locations:
@@ -142,17 +141,17 @@ class Workshop:
             options += ["-DHOCKEYSTICK_C=OFF", "-DHOCKEYSTICK_INSTALL=OFF", f"-DPython_EXECUTABLE={sys.executable}"]
             options += [f"-DCMAKE_LIBRARY_OUTPUT_DIRECTORY={self.package}"]
             options += [f"-DPOCKETFFT_INCLUDE_DIR={self.package / 'include/hockeystick/pocketfft'}"]
-            command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", self.sources, "-B", self.folder / "build"]
+            command = ["cmake", "-G", "Ninja", "-S", self.sources, "-B", self.folder / "build"]
             subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
             self.compile()
 
-    def compile(self) -> None:
+    def compile(self):
         """Compile the module."""
         subprocess.run(
             ["cmake", "--build", self.folder / "build", "--target", "_core"], check=True, capture_output=True
         )
 
-    def passes(self, *arguments: object) -> tuple[bool, str]:
+    def passes(self, *arguments):
         """Run tests of the checkout on the copy until one fails; return whether none did, and the first that did."""
         options = ["-x", "-q", "-p", "no:cacheprovider", "-n", "logical", "--dist", "worksteal"]
         try:
@@ -165,7 +164,7 @@ class Workshop:
         named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
         return done.returncode in {0, 5}, named[1] if named else ""
 
-    def noticed(self, mutant: Mutant, stages: list[str]) -> tuple[str, str]:
+    def noticed(self, mutant, stages):
         """Return the stage and the test that notice a mutant, or two empty texts."""
         room = ROOT / "tests" / TESTED_IN.get(mutant.room, mutant.room)
         steps = [(f"{stage} stage", STAGES[stage]) for stage in stages]
@@ -177,7 +176,7 @@ class Workshop:
                 return stage, test
         return "", ""
 
-    def fate(self, mutant: Mutant, stages: list[str]) -> str:
+    def fate(self, mutant, stages):
         """Make the mutant, say who notices it, and put back what was there."""
         text, module = mutant.file.read_text(encoding="utf-8"), next(self.package.glob("_core*.so"))
         kept = module.read_bytes()
@@ -197,7 +196,7 @@ class Workshop:
         return f"{stage}: {test or 'no end'}" if stage else "SURVIVES"
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--package", type=int, default=40, help="mutants of the Python package")
     parser.add_argument("--core", type=int, default=0, help="mutants of the C++ headers, a minute of compiling each")

@@ -26,11 +26,9 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import accountants
 import numpy as np
@@ -43,12 +41,11 @@ ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", 
 GRID_SECONDS = 60.0
 OURS = accountants.HockeyStick
 OUR_ERROR = 1e-3  # the width of a bracket, relative
-WARM: dict[str, Callable[[tuple[accountants.Array, ...]], accountants.Array]] = {
+WARM = {
     "(steps, eps) → delta": lambda cells: OURS.warm_delta(cells[0], cells[1]),
     "(steps, delta) → eps": lambda cells: OURS.warm_epsilon(cells[0], cells[2]),
 }
 
-Row = dict[str, Any]
 _nudges = (1e-10 * k for k in itertools.count(1))
 
 
@@ -64,7 +61,7 @@ class Question:
     goals: dict[tuple[str, str], float] = field(default_factory=dict)  # (peer, instruction set) -> least ratio
     slow: bool = False  # takes the peers seconds
 
-    def digits(self, value: float) -> float | None:
+    def digits(self, value):
         """Return the correct decimal digits of an answer, at most those of the reference."""
         if self.exact is None:
             return None
@@ -105,7 +102,7 @@ QUESTIONS = {
 DEPTHS = (3.0, 5.0, 7.0, 9.0, 12.0)  # eps at which delta of a Gaussian with mu = 1 is asked for
 
 
-def exact_delta(eps: float, mu: float) -> Any:
+def exact_delta(eps, mu):
     """Return the delta of a Gaussian with 50 digits (Balle and Wang 2018)."""
     import mpmath  # noqa: PLC0415 - dp_accounting brings it
 
@@ -114,7 +111,7 @@ def exact_delta(eps: float, mu: float) -> Any:
         return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
 
-def worst_digits(deltas: Any, sample: int = 100) -> float:
+def worst_digits(deltas, sample=100):
     """Return the least correct digits among the first deltas of W1 that are no underflow."""
     sigma, eps = accountants.pairs()
     errors = [
@@ -125,11 +122,11 @@ def worst_digits(deltas: Any, sample: int = 100) -> float:
     return -math.log10(max(*errors, 1e-16))
 
 
-def take_turns(calls: dict[str, Callable[[float], Any]], rounds: int) -> dict[str, Row]:
+def take_turns(calls, rounds):
     """Return the median, best and worst seconds and the last value of each."""
     values = {}
 
-    def ask(name: str) -> None:
+    def ask(name):
         values[name] = calls[name](next(_nudges))
 
     seconds = turns.take_turns({name: partial(ask, name) for name in calls}, rounds)
@@ -139,7 +136,7 @@ def take_turns(calls: dict[str, Callable[[float], Any]], rounds: int) -> dict[st
     }
 
 
-def added_memory(call: Callable[[float], Any]) -> float:
+def added_memory(call):
     """Return the megabytes that a call adds to the peak of a fork of this process."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is free here would hide what the call needs
@@ -158,7 +155,7 @@ def added_memory(call: Callable[[float], Any]) -> float:
     return float(found or "nan")
 
 
-def check(question: Question, answers: dict[str, Row]) -> None:
+def check(question, answers):
     """Raise ValueError if an answer is wrong: a benchmark of wrong answers says nothing."""
     if question.exact is None:
         return
@@ -170,10 +167,10 @@ def check(question: Question, answers: dict[str, Row]) -> None:
             )
 
 
-def ask(key: str, peers: list[Any], rounds: int) -> Row:
+def ask(key, peers, rounds):
     """Time one question put to everybody: many rounds of ours, two of the peers that take seconds."""
     question = QUESTIONS[key]
-    calls: dict[str, Callable[[float], Any]] = {}
+    calls = {}
     for peer in peers:
         way = getattr(peer, question.way, None)
         if way:
@@ -189,7 +186,7 @@ def ask(key: str, peers: list[Any], rounds: int) -> Row:
     return {"question": key, "times": answers}
 
 
-def peer_grid(peer: Any) -> tuple[Row, dict[int, float]]:
+def peer_grid(peer):
     """Ask a peer cell by cell in random order for at most a minute."""
     order = list(range(len(accountants.GRID)))
     random.Random(1).shuffle(order)
@@ -203,13 +200,13 @@ def peer_grid(peer: Any) -> tuple[Row, dict[int, float]]:
     return {"median": total, "best": total, "worst": total, "cells": len(values), "of": len(order)}, values
 
 
-def grid(peers: list[Any], rounds: int) -> Row:
+def grid(peers, rounds):
     """Time the grid W3: one call of ours, cell by cell dp_accounting."""
     call = partial(OURS.grid, accountants.GRID)
     answers = take_turns({OURS.name: call}, rounds)
     ours = answers[OURS.name].pop("value")
     answers[OURS.name]["megabytes"] = added_memory(call)
-    row: Row = {"question": "W3", "times": answers}
+    row = {"question": "W3", "times": answers}
     if accountants.DpAccounting in peers:
         row["times"]["dp_accounting"], values = peer_grid(accountants.DpAccounting)
         theirs = np.array(list(values.values()))
@@ -217,7 +214,7 @@ def grid(peers: list[Any], rounds: int) -> Row:
     return row
 
 
-def depths(peers: list[Any]) -> Iterator[Row]:
+def depths(peers):
     """Yield the relative errors of the delta of 100 Gaussians with mu = 1, ever deeper."""
     for eps in DEPTHS:
         exact = exact_delta(eps, 1.0)
@@ -226,7 +223,7 @@ def depths(peers: list[Any]) -> Iterator[Row]:
         yield {"eps": eps, "delta": float(exact), "errors": errors}
 
 
-def warm(rounds: int) -> Iterator[Row]:
+def warm(rounds):
     """Count warm cells per second of one mechanism at many steps: no cell has been asked before, but others near it."""
     first, *others = (accountants.warm_cells(seed) for seed in range(rounds + 1))
     for name, call in WARM.items():
@@ -239,7 +236,7 @@ def warm(rounds: int) -> Iterator[Row]:
         yield {"rate": name, "per_second": accountants.WARM_CELLS / statistics.median(times), "goal": RATES[name]}
 
 
-def measure(rounds: int, *, slow_peers: bool) -> Iterator[Row]:
+def measure(rounds, *, slow_peers):
     """Yield the rows of this process."""
     peers = [accountant for accountant in accountants.ALL if accountant.available()]
     some = peers if slow_peers else [peer for peer in peers if peer is OURS]
@@ -252,19 +249,19 @@ def measure(rounds: int, *, slow_peers: bool) -> Iterator[Row]:
         yield from depths(peers)
 
 
-def in_new_process(isa: str | None, *options: str) -> list[Row]:
+def in_new_process(isa, *options):
     """Return what this script prints with these options and this instruction set."""
     rows = ratios.in_new_process(__file__, isa, *options, **ONE_THREAD)
     return [row | {"instruction_set": isa or "baseline"} for row in rows]
 
 
-def with_peers(rows: list[Row]) -> list[Row]:
+def with_peers(rows):
     """Give the rows of later processes the peers' times of the first."""
     first = {row["question"]: row["times"] for row in reversed(rows) if "question" in row}
     return [row | {"times": first[row["question"]] | row["times"]} if "question" in row else row for row in rows]
 
 
-def ratio_lines(row: Row) -> Iterator[tuple[Any, ...]]:
+def ratio_lines(row):
     """Return one line of the table for each accountant, ours first."""
     question, isa = QUESTIONS[row["question"]], row["instruction_set"]
     ours = row["times"][OURS.name]["median"]
@@ -278,7 +275,7 @@ def ratio_lines(row: Row) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def markdown(rows: list[Row]) -> str:
+def markdown(rows):
     """Return the tables: ratios, relative errors in depth, and cells per second."""
     answers = [line for row in rows if "question" in row for line in ratio_lines(row)]
     depth = [row for row in rows if "eps" in row]
@@ -296,7 +293,7 @@ def markdown(rows: list[Row]) -> str:
     return "\n\n".join(turns.table(*each) for each in tables if each[1])
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--json", type=Path, help="also write every number measured to this file")
     parser.add_argument("--rounds", type=int, default=7, help="turns that everybody gets (default: 7)")

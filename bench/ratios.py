@@ -12,10 +12,8 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import cases
 import numpy as np
@@ -30,13 +28,13 @@ KERNELS = (*cases.HOCKEY_STICK, *cases.CLOSED_FORMS)
 OTHERS = (*cases.CONTRACTION, *cases.SHIFTED_INTERPOLATION, *cases.HIDDEN_STATES)
 
 
-def log(text: str) -> None:
+def log(text):
     sys.stderr.write(text + "\n")
 
 
-def timed(case: cases.Case, rounds: int) -> dict[str, Any]:
+def timed(case, rounds):
     """Return the best seconds per call of each library."""
-    calls: dict[str, Callable[[], Any]] = {}
+    calls = {}
     for library in cases.LIBRARIES:
         function = case.function(library)
         if function is not None:
@@ -47,7 +45,7 @@ def timed(case: cases.Case, rounds: int) -> dict[str, Any]:
     }
 
 
-def measure(group: str, rounds: int) -> Iterator[dict[str, Any]]:
+def measure(group, rounds):
     """Yield one row per case of a group: kernels or others."""
     for case in KERNELS if group == "kernels" else OTHERS:
         isa = hs.show_config()["instruction_set"] if group == "kernels" else "baseline"
@@ -61,26 +59,25 @@ def measure(group: str, rounds: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def instruction_sets(some: Sequence[str]) -> list[str | None]:
+def instruction_sets(some):
     """Return those of some instruction sets that this machine has; where there is no choice, None."""
     return [isa for isa in some if isa in _core.instruction_sets().split(", ")] or [None]
 
 
-def in_new_process(script: str, isa: str | None, *options: str, **more: str) -> list[dict[str, Any]]:
+def in_new_process(script, isa, *options, **more):
     """Return the rows that a script prints in a process of its own, which uses an instruction set, or the best one."""
     environment = {name: value for name, value in os.environ.items() if name != "HOCKEYSTICK_ISA"} | more
     forced = {"HOCKEYSTICK_ISA": isa} if isa else {}
     command = [sys.executable, script, *options]
     done = subprocess.run(command, env=environment | forced, stdout=subprocess.PIPE, text=True, check=True)
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    return rows
+    return json.loads(done.stdout)
 
 
-def per_cell(entry: dict[str, Any] | None) -> float | None:
+def per_cell(entry):
     return entry["best"] / entry["cells"] if entry else None
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds):
     """Return a time with three digits in the unit that suits it."""
     if seconds is None:
         return ""
@@ -90,11 +87,11 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-def ratio(numerator: float | None, denominator: float | None) -> str:
+def ratio(numerator, denominator):
     return f"{numerator / denominator:.2g}" if numerator and denominator else ""
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
+def markdown(rows):
     """Return the table: time per element or cell, or of the whole call where a case is one number."""
     lines = []
     for row in rows:
@@ -114,7 +111,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     return table(header, lines)
 
 
-def cpu_name() -> str:
+def cpu_name():
     """Return the processor's name as Linux gives it, else the architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -123,11 +120,11 @@ def cpu_name() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def machine() -> dict[str, Any]:
+def machine():
     return {"cpu": cpu_name(), "python": platform.python_version(), "scipy": scipy.__version__} | hs.show_config()
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="turns that every library gets (default: 15)")
     parser.add_argument("--group", choices=("kernels", "others"), help="measure one group in this process, print JSON")

@@ -13,9 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numba
 import numpy as np
@@ -51,11 +49,11 @@ result.loss(), result.accuracy()
 """
 
 
-def ours(rounds: int, threads: int = 1) -> None:
+def ours(rounds, threads=1):
     simulate.run(ALGORITHM, PROBLEM, rounds=rounds, seed=1, num_threads=threads)
 
 
-def numpy_loop(rounds: int) -> None:
+def numpy_loop(rounds):
     """Run the same algorithm, client by client, as one would write it."""
     features, labels, rng = PROBLEM.data.features, PROBLEM.data.labels, np.random.default_rng(1)
     w = np.zeros(FEATURES)
@@ -73,28 +71,28 @@ def numpy_loop(rounds: int) -> None:
         w = np.mean(models, axis=0)
 
 
-def full(rounds: int, runs: int = 1) -> None:
+def full(rounds, runs=1):
     simulate.run(FULL_ALGORITHM, FULL_PROBLEM, rounds=rounds, seed=1, num_runs=runs, num_threads=1)
 
 
-def by_matmul(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def by_matmul(x, v):
     """Return the scores of records (clients, records, features) in the models (clients, features, runs)."""
     return x @ v
 
 
-def by_einsum(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+def by_einsum(x, v):
     """Return the same by einsum."""
     return np.einsum("cnd,cdr->cnr", x, v)
 
 
-def batched_step(x: np.ndarray, y: np.ndarray, norms: np.ndarray, v: np.ndarray, products: Any) -> None:
+def batched_step(x, y, norms, v, products):
     """Move the models of all clients and runs; a gradient's norm is |slope| |x|, as in ours."""
     slopes = 1 / (1 + np.exp(-products(x, v))) - y[..., np.newaxis]
     slopes *= np.minimum(1.0, 1.0 / np.maximum(np.abs(slopes) * norms[..., np.newaxis], 1e-300))
     v -= RATE / x.shape[1] * products(x.swapaxes(1, 2), slopes)
 
 
-def numpy_batched(rounds: int, products: Any) -> None:
+def numpy_batched(rounds, products):
     """Run the drawn batches of all clients at once."""
     data, rng = PROBLEM.data, np.random.default_rng(1)
     w, first = np.zeros(FEATURES), np.arange(CLIENTS)[:, np.newaxis] * SIZE
@@ -106,7 +104,7 @@ def numpy_batched(rounds: int, products: Any) -> None:
         w = np.mean(v[..., 0] + NOISE * rng.normal(size=(CLIENTS, FEATURES)), axis=0)
 
 
-def numpy_full(rounds: int, runs: int, products: Any) -> None:
+def numpy_full(rounds, runs, products):
     """Run the full batches of all clients and runs at once."""
     data, rng = FULL_PROBLEM.data, np.random.default_rng(1)
     x = data.features.reshape(FULL_CLIENTS, FULL_SIZE, FEATURES)
@@ -119,16 +117,16 @@ def numpy_full(rounds: int, runs: int, products: Any) -> None:
         w = np.mean(v + NOISE * rng.normal(size=v.shape), axis=0)
 
 
-def best(calls: dict[str, tuple[Callable[[int], Any], int, int]], repeats: int) -> dict[str, float]:
+def best(calls, repeats):
     """Return the least seconds of processor time per local step of each: all run on one thread; the machine may be shared."""
     times = take_turns({name: partial(call, rounds) for name, (call, rounds, _) in calls.items()}, repeats)
     return {name: min(times[name]) / (rounds * steps) for name, (_, rounds, steps) in calls.items()}
 
 
-def contenders() -> dict[str, tuple[Callable[[int], Any], int, int]]:
+def contenders():
     """Return what is timed: a call, its rounds, and the local steps of a round."""
     drawn, whole = CLIENTS * LOCAL, FULL_CLIENTS * LOCAL
-    calls: dict[str, tuple[Callable[[int], Any], int, int]] = {
+    calls = {
         "ours": (ours, 50, drawn),
         "numpy": (numpy_loop, 5, drawn),
         "full": (full, 10, whole),
@@ -141,7 +139,7 @@ def contenders() -> dict[str, tuple[Callable[[int], Any], int, int]]:
     return calls
 
 
-def runs_in_parallel(repeats: int) -> float:
+def runs_in_parallel(repeats):
     """Return the speed-up of two threads over one for 2000 independent runs."""
     calls = {
         threads: partial(simulate.run, ALGORITHM, PROBLEM, rounds=1, seed=1, num_runs=2000, num_threads=threads)
@@ -159,20 +157,20 @@ def chain(count, x):
     return x
 
 
-def peak() -> float:
+def peak():
     """Return the operations a second that the clock allows."""
     count = 10**7
     return FLOPS_PER_CYCLE * 4 * count / best({"": (lambda _: chain(count, 0.5), 1, 1)}, 9)[""]
 
 
-def share_of_peak(records: int, features: int) -> float:
+def share_of_peak(records, features):
     """Return the operations of a batch gradient, products alone counted, over those that the clock allows."""
     data = words((problem := simulate.synthetic("logistic", sizes=[records], num_features=features, seed=1)).data)
     rows, room, models, out = np.arange(records), np.empty(4096), np.ones(features), np.zeros(features)
     first, add_batch = (data.ctypes, models.ctypes, 1, 0, rows.ctypes), function("add_batch")
     last = (problem.num_records, 1.0 / records, 1.0, room.ctypes, out.ctypes)
 
-    def gradients(times: int) -> None:
+    def gradients(times):
         """Take the clipped gradient of a logistic regression some times."""
         for _ in range(times):
             add_batch(*first, *last)
@@ -182,7 +180,7 @@ def share_of_peak(records: int, features: int) -> float:
     return 4 * records * features * times / seconds / peak()
 
 
-def chains() -> float:
+def chains():
     """Return the seconds of 10^5 independent runs of a scalar chain of 1000 rounds, on all cores."""
     algorithm = simulate.ProjectedNoisySGD(learning_rate=0.1, clip_norm=1.0, noise_std=1.0, radius=2.0)
     problem = simulate.Problem("linear", [[0.5], [-0.5]])
@@ -191,29 +189,29 @@ def chains() -> float:
     return time.perf_counter() - start
 
 
-def own_value(model: np.ndarray, x: np.ndarray, y: float) -> float:
+def own_value(model, x, y):
     """Return the logistic loss of a record."""
     return own_score_value(np.dot(model, x), y)
 
 
-def own_gradient(model: np.ndarray, x: np.ndarray, y: float) -> np.ndarray:
+def own_gradient(model, x, y):
     """Return its gradient."""
     return own_slope(np.dot(model, x), y) * x
 
 
 @numba.njit
-def own_score_value(score: float, y: float) -> float:
+def own_score_value(score, y):
     """Return the loss of a score."""
     return max(score, 0.0) + np.log1p(np.exp(-abs(score))) - y * score
 
 
 @numba.njit
-def own_slope(score: float, y: float) -> float:
+def own_slope(score, y):
     """Return its derivative."""
     return 1.0 / (1.0 + np.exp(-score)) - y
 
 
-def own_losses(repeats: int) -> dict[str, float]:
+def own_losses(repeats):
     """Return the seconds of a local step, with 10 records of 1000 features, of a named loss and of those that are one's own; and of making one."""
     named = simulate.synthetic("logistic", sizes=[OWN_SIZE] * OWN_CLIENTS, num_features=OWN_FEATURES, seed=1)
     start = time.process_time()
@@ -231,7 +229,7 @@ def own_losses(repeats: int) -> dict[str, float]:
     ) | {"making": making}
 
 
-def starts() -> tuple[float, float]:
+def starts():
     """Return the processor seconds of a new process that imports the simulator and runs, with nothing compiled and with it on disk."""
     seconds = []
     with tempfile.TemporaryDirectory() as folder:
@@ -243,7 +241,7 @@ def starts() -> tuple[float, float]:
     return seconds[0], min(seconds[1:])
 
 
-def main() -> None:
+def main():
     """Print a table of what was asked for and what is."""
     steps = best(contenders(), 20)
     batched, full_batched, runs_batched = (

@@ -18,7 +18,6 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from turns import table
@@ -30,7 +29,7 @@ from hockeystick.sweep.plan import parse
 from hockeystick.sweep.store import manifest
 
 
-def plan_of(rows: int, *, half_bad: bool = False) -> dict[str, Any]:
+def plan_of(rows, *, half_bad=False):
     """Return a plan of so many cells, a multiple of 10^5."""
     least = -1.0 if half_bad else 1e-3
     return {
@@ -53,17 +52,17 @@ def plan_of(rows: int, *, half_bad: bool = False) -> dict[str, Any]:
     }
 
 
-def one(rows: int, threads: int, *, half_bad: bool) -> dict[str, Any]:
+def one(rows, threads, *, half_bad):
     """Return the figures of one sweep, in this process."""
     synchronised = [0.0]
     fsync = os.fsync
 
-    def timed(file: int) -> None:
+    def timed(file):
         started = time.perf_counter()
         fsync(file)
         synchronised[0] += time.perf_counter() - started
 
-    os.fsync = timed  # type: ignore[assignment]
+    os.fsync = timed
     out = Path(tempfile.mkdtemp())
     try:
         before, started = os.times(), time.perf_counter()
@@ -86,7 +85,7 @@ def one(rows: int, threads: int, *, half_bad: bool) -> dict[str, Any]:
         shutil.rmtree(out)
 
 
-def shares(rows: int) -> tuple[float, float]:
+def shares(rows):
     """Return the processor time of computing and of encoding a cell, one thread, the best of some shards, in microseconds."""
     plan = parse(plan_of(rows))
     told, least = manifest(plan), [np.inf, np.inf]
@@ -99,19 +98,19 @@ def shares(rows: int) -> tuple[float, float]:
     return 1e6 * least[0] / plan.shard_rows, 1e6 * least[1] / plan.shard_rows
 
 
-def measured(rows: int, threads: int, *, half_bad: bool = False) -> dict[str, Any]:
+def measured(rows, threads, *, half_bad=False):
     """Return the figures of one sweep in a process of its own."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(one, rows, threads, half_bad=half_bad).result()
 
 
-def row(name: str, rows: int, found: dict[str, Any]) -> tuple[object, ...]:
+def row(name, rows, found):
     """Return a line of the table."""
     times = (f"{found['processor']:.2f}", f"{1e6 * found['processor'] / rows:.3f}", f"{found['wall']:.2f}")
     return (name, *times, f"{found['fsync']:.2f}", f"{found['bytes']:.2f}", f"{found['memory']:.0f}")
 
 
-def main() -> None:
+def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])

@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ALLOWED = 1.15
 IMPORTS = 20
-FIGURES: dict[str, float] = {
+FIGURES = {
     "build of the wheel": 27.0,
     "wheel": 3.0,
     "installed, with bytecode": 10.9,
@@ -57,7 +57,7 @@ CALLS = {
 }
 
 
-def processor_seconds(*command: object, cwd: Path | None = None, **more: str) -> float:
+def processor_seconds(*command, cwd=None, **more):
     """Run a command and return the processor time of it and its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
@@ -67,7 +67,7 @@ def processor_seconds(*command: object, cwd: Path | None = None, **more: str) ->
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def yardstick(folder: Path) -> list[float]:
+def yardstick(folder):
     """Return the processor times of five compilations of the file that never changes."""
     source = folder / "yardstick.cpp"
     source.write_text(YARDSTICK, encoding="utf-8")
@@ -76,7 +76,7 @@ def yardstick(folder: Path) -> list[float]:
     return [processor_seconds(*command) for _ in range(5)]
 
 
-def build(folder: Path) -> tuple[float, float, float]:
+def build(folder):
     """Return the processor time of building a wheel of what is committed, its megabytes, and those installed with bytecode."""
     clone, wheels, installed = folder / "clone", folder / "wheels", folder / "installed"
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
@@ -88,7 +88,7 @@ def build(folder: Path) -> tuple[float, float, float]:
     return seconds, wheel.stat().st_size / 1e6, sum(path.stat().st_size for path in files) / 1e6
 
 
-def import_seconds(folder: Path, *modules: str) -> list[float]:
+def import_seconds(folder, *modules):
     """Return the median processor times of Pythons that import a module and end; modules take turns."""
     turns = [
         [processor_seconds(sys.executable, "-c", f"import {module}", cwd=folder) for module in modules]
@@ -97,7 +97,7 @@ def import_seconds(folder: Path, *modules: str) -> list[float]:
     return [statistics.median(times) for times in zip(*turns, strict=True)]
 
 
-def call_seconds(facade: str, core: str, folder: Path) -> tuple[float, float]:
+def call_seconds(facade, core, folder):
     """Return the least times of a warm call through the facade and of the core's own, which take turns."""
     code = (
         "import timeit; import hockeystick as hs; import hockeystick._core as core\n"
@@ -110,7 +110,7 @@ def call_seconds(facade: str, core: str, folder: Path) -> tuple[float, float]:
     return through, inside
 
 
-def weigh() -> list[tuple[str, float, str, float]]:
+def weigh():
     """Return rows: what, how much, of which unit, and its ratio to what it is held against."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -131,7 +131,7 @@ def weigh() -> list[tuple[str, float, str, float]]:
     return rows
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="end with 1 if a ratio is above its figure")
     options = parser.parse_args()

@@ -4,9 +4,7 @@ Every call takes its number k, and changes its arguments by it where the answer 
 the base does not have yet is left out of the comparison. Nothing is imported here that older versions lack.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import accountants
 import numpy as np
@@ -21,23 +19,23 @@ STEPS, ROUNDS_EPS, ROUNDS_DELTA = (array[:20] for array in accountants.warm_cell
 OURS = accountants.HockeyStick
 
 
-def nudge(k: int) -> float:
+def nudge(k):
     return 1e-10 * (k + 1)
 
 
-def kernel(name: str, *arguments: Any) -> Callable[[int], Any]:
+def kernel(name, *arguments):
     return lambda _k: getattr(hs, name)(*arguments)
 
 
-def cold_epsilon(case: str, k: int) -> float:
+def cold_epsilon(case, k):
     return OURS.epsilon(accountants.CASES[case], nudge(k))
 
 
-def cold_grid(k: int) -> Any:
+def cold_grid(k):
     return OURS.grid(accountants.GRID[::16], nudge(k))
 
 
-def fedavg(_k: int) -> Any:
+def fedavg(_k):
     return hs.federated.fedavg_delta(
         1.0,
         clip_norm=10.0,
@@ -52,7 +50,7 @@ def fedavg(_k: int) -> Any:
     )
 
 
-WORKLOADS: dict[str, Callable[[int], Any]] = {
+WORKLOADS = {
     "q": kernel("q", EPS),
     "log_q": kernel("log_q", EPS),
     "theta": kernel("theta", EPS, R),

@@ -16,12 +16,9 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 import hockeystick as hs
 import processes
-from hockeystick.mechanisms import Mechanism
 from racing import THREADS, restless, together
 
 MECHANISMS = (
@@ -33,40 +30,36 @@ PRICE = hs.Gaussian(200.0)
 DELTA = 1e-6
 CHILD_ENDS = 20.0  # seconds after which a child of a fork hangs
 
-Steps = Mapping[Mechanism, int]
-
 
 class Storm:
     """One accountant, one filter, and what must be true of them."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.accountant = hs.Accountant()
         self.filter = hs.GaussianFilter(mu=1.0)
         self.begun = [dict.fromkeys((*MECHANISMS, PRICE), 0) for _ in range(THREADS)]  # each is written by one thread
         self.done = [dict.fromkeys((*MECHANISMS, PRICE), 0) for _ in range(THREADS)]
         self.acts = [Counter[str]() for _ in range(THREADS)]
-        self.wrong: list[str] = []
+        self.wrong = []
 
-    def least(self) -> Steps:
+    def least(self):
         """Return what is composed for certain."""
         return {mechanism: sum(counts[mechanism] for counts in self.done) for mechanism in (*MECHANISMS, PRICE)}
 
-    def most(self) -> Steps:
+    def most(self):
         """Return what may be composed."""
         return {mechanism: sum(counts[mechanism] for counts in self.begun) for mechanism in (*MECHANISMS, PRICE)}
 
-    def check(
-        self, what: str, least: Steps, found: Steps, most: Steps, mechanisms: Iterable[Mechanism] = MECHANISMS
-    ) -> None:
+    def check(self, what, least, found, most, mechanisms=MECHANISMS):
         """Note a wrong ledger."""
         self.note(what, all(least[m] <= found.get(m, 0) <= most[m] for m in mechanisms))
 
-    def note(self, what: str, is_right: bool) -> None:
+    def note(self, what, is_right):
         """Note what is wrong."""
         if not is_right:
             self.wrong.append(what)
 
-    def compose(self, thread: int, dice: random.Random) -> None:
+    def compose(self, thread, dice):
         """Compose, or spend."""
         mechanism, count = dice.choice((*MECHANISMS, PRICE)), dice.choice((1, 1, 1, 2, 7))
         if mechanism is PRICE:
@@ -79,7 +72,7 @@ class Storm:
         else:
             self.done[thread][mechanism] += count
 
-    def query(self, _: int, dice: random.Random) -> None:
+    def query(self, _, dice):
         """Ask for numbers: they are those of a ledger between the least and the most."""
         least = self.least()
         ask = dice.choice(
@@ -90,11 +83,11 @@ class Storm:
         self.note("query", low * (1 - 1e-9) <= found <= high * (1 + 1e-9))
         repr(self.accountant), repr(self.filter)
 
-    def save(self, _: int, dice: random.Random) -> None:
+    def save(self, _, dice):
         """Save both and load them again, through JSON, a pickle or a copy; go on with what was loaded."""
         for original, mechanisms in ((self.accountant, MECHANISMS), (self.filter, (PRICE,))):
             least = self.least()
-            how: Any = dice.choice((through_json, through_pickle, copy.copy, copy.deepcopy))
+            how = dice.choice((through_json, through_pickle, copy.copy, copy.deepcopy))
             loaded = how(original)
             self.check("save", least, loaded.ledger, self.most(), mechanisms)
             self.note("copy is not whole", is_whole(loaded))
@@ -103,12 +96,12 @@ class Storm:
         before = other.ledger.get(extra, 0)
         self.note("copy composes", other.compose(extra, 3).ledger[extra] == before + 3)
 
-    def fork(self, _: int, dice: random.Random) -> None:
+    def fork(self, _, dice):
         """Fork amid all this: the child has whole ledgers, composes, asks, spends, and sends its accountant back."""
 
-        def work(pipe: int) -> None:
+        def work(pipe):
             try:
-                answer: Any = self.in_child(dice)
+                answer = self.in_child(dice)
             except BaseException as error:  # noqa: BLE001 - the parent counts it
                 answer = error
             with os.fdopen(pipe, "wb") as file:
@@ -123,7 +116,7 @@ class Storm:
         self.wrong.extend(wrong)
         self.note("child's accountant", accountant.ledger[extra] == before + 5 and is_whole(accountant))
 
-    def in_child(self, dice: random.Random) -> tuple[hs.Accountant, Mechanism, int, list[str]]:
+    def in_child(self, dice):
         """Check and use what a fork left; no other thread runs here."""
         self.wrong = []
         self.check("child", self.least(), self.accountant.ledger, self.most())
@@ -134,7 +127,7 @@ class Storm:
         self.accountant.compose(extra, 5).epsilon(DELTA)
         return self.accountant, extra, before, self.wrong
 
-    def work(self, thread: int, until: float, seed: float) -> None:
+    def work(self, thread, until, seed):
         """Do one act after the other."""
         dice = random.Random(f"{seed} {thread}")
         acts = (self.compose, self.query, self.save, self.fork)
@@ -147,7 +140,7 @@ class Storm:
             self.acts[thread][act.__name__] += 1
 
 
-def composed(steps: Steps) -> hs.Accountant:
+def composed(steps):
     """Return an accountant of plain counts."""
     accountant = hs.Accountant()
     for mechanism in MECHANISMS:
@@ -156,17 +149,17 @@ def composed(steps: Steps) -> hs.Accountant:
     return accountant
 
 
-def through_json(original: Any) -> Any:
+def through_json(original):
     """Return what is loaded from the saved text."""
     return type(original).from_state_dict(json.loads(json.dumps(original.state_dict())))
 
 
-def through_pickle(original: Any) -> Any:
+def through_pickle(original):
     """Return what is loaded from the pickle."""
     return pickle.loads(pickle.dumps(original))
 
 
-def is_whole(one: Any) -> bool:
+def is_whole(one):
     """Say whether the parts of an accountant or a filter agree with each other."""
     saved = len(through_json(one))
     if isinstance(one, hs.GaussianFilter):
@@ -174,7 +167,7 @@ def is_whole(one: Any) -> bool:
     return saved == len(one) == sum(one.ledger.values())
 
 
-def storm(seconds: float = 10.0, seed: float = 1) -> tuple[dict[str, int], dict[str, int]]:
+def storm(seconds=10.0, seed=1):
     """Storm; return what was done and what was wrong."""
     warnings.simplefilter("ignore", DeprecationWarning)  # of forks amid threads
     one, until = Storm(), time.monotonic() + seconds

@@ -5,7 +5,6 @@ import ctypes
 import itertools
 import platform
 import sys
-from collections.abc import Iterator
 
 MACHINE = platform.machine()
 AVAILABLE = sys.platform == "linux" and platform.libc_ver()[0] == "glibc" and MACHINE in {"x86_64", "aarch64"}
@@ -26,7 +25,7 @@ class _Fenv(ctypes.Structure):
 
 
 @contextlib.contextmanager
-def environment(rounding: str, flush: bool) -> Iterator[None]:
+def environment(rounding, flush):
     """Let this thread round, and flush subnormal numbers, as told. What is left of the environment is checked at the end."""
     libm = ctypes.CDLL("libm.so.6")
     before, wanted, after = _Fenv(), _Fenv(), _Fenv()

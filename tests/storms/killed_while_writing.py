@@ -8,9 +8,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from hockeystick.sweep.folders import Folder, temporary
 
@@ -18,20 +16,20 @@ CHANCE = 0.08
 SLEEP_SECONDS = 3.0  # longer than a storm's client lives after the first part
 
 
-def die(how: str, folder: Any) -> None:
+def die(how, folder):
     """End this process as a power cut would, and leave a note of it."""
     with open(os.environ["HOCKEYSTICK_STORM_LOG"], "a") as log:  # noqa: PTH123 - one line, appended in one call
         log.write(f"{how} {type(folder).__name__}\n")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dangerous(write: Callable[..., bool]) -> Callable[..., bool]:
+def dangerous(write):
     """Return a `write_shared` that may kill its process."""
 
-    def wrapped(folder: Any, name: str, content: bytes, still: Callable[[], bool]) -> bool:
+    def wrapped(folder, name, content, still):
         fate = random.choice(["torn", "before", "after", "asleep"]) if random.random() < CHANCE else "spared"
 
-        def then() -> bool:
+        def then():
             if fate == "before":
                 die("before", folder)
             if fate == "asleep":  # on either side of its look at the token
@@ -52,4 +50,4 @@ def dangerous(write: Callable[..., bool]) -> Callable[..., bool]:
     return wrapped
 
 
-Folder.write_shared = dangerous(Folder.write_shared)  # type: ignore[method-assign]
+Folder.write_shared = dangerous(Folder.write_shared)

@@ -3,13 +3,12 @@
 import sys
 from collections import Counter
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import hockeystick as hs
 
 EPSILON, DELTA = 6.0, 1e-6
-BUDGETS: dict[str, dict[str, Any]] = {  # by the stem of the file's name
+BUDGETS = {  # by the stem of the file's name
     "accountant": {"epsilon": EPSILON, "delta": DELTA},
     "filter": {"budget": hs.GaussianFilter(1.0)},
 }
@@ -25,12 +24,12 @@ FAILURES = (
 )
 
 
-def everyone(ledgers: hs.ClientLedgers) -> list[str]:
+def everyone(ledgers):
     """Return all clients: nobody's budget is too small for next to nothing."""
-    return ledgers.eligible(hs.Gaussian(1e9))  # type: ignore[return-value]
+    return ledgers.eligible(hs.Gaussian(1e9))
 
 
-def room_beside(path: Path, charged: Charged) -> int | None:
+def room_beside(path, charged):
     """Return how many steps fit beside others by a fresh account, None if even those do not fit."""
     if path.stem == "filter":
         spent = sum(count / Fraction(STEPS[step].noise_multiplier) ** 2 for step, count in charged.items())
@@ -51,7 +50,7 @@ class Contents(NamedTuple):
     head: str
 
 
-def contents(path: Path) -> Contents:
+def contents(path):
     """Read a file; the log of one client must have what its account has."""
     with hs.ClientLedgers(path, **BUDGETS[path.stem]) as ledgers:
         clients = everyone(ledgers)
@@ -70,15 +69,15 @@ def contents(path: Path) -> Contents:
 class Bookkeeping:
     """What clients were charged, from what was said, and what was found wrong."""
 
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter(dict.fromkeys(FAILURES, 0))
+    def __init__(self):
+        self.counts = Counter(dict.fromkeys(FAILURES, 0))
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         """Begin with a new file."""
-        self.charged: dict[str, Charged] = {}
+        self.charged = {}
 
-    def hear(self, said: list[list[Any]]) -> None:
+    def hear(self, said):
         """Count what a child said."""
         for kind, *words in said:
             self.counts[kind] += 1
@@ -88,7 +87,7 @@ class Bookkeeping:
             if kind == "asked what remains" and not words[0]:
                 self.counts["wrong answers"] += 1
 
-    def compare(self, said: list[list[Any]], path: Path) -> None:
+    def compare(self, said, path):
         """Hold the file against what it held before, and what was promised and asked for since."""
         self.hear(said)
         least, most = expected(self.charged, said)
@@ -104,7 +103,7 @@ class Bookkeeping:
         self.charged = found.charged  # from now on, what a killed process charged without a promise counts as charged
 
 
-def expected(before: dict[str, Charged], said: list[list[Any]]) -> tuple[dict[str, Charged], dict[str, Charged]]:
+def expected(before, said):
     """Return what each client must at least have been charged, and what it may have been at most."""
     least = {client: Counter(charged) for client, charged in before.items()}
     most = {client: Counter(charged) for client, charged in before.items()}

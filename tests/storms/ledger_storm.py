@@ -19,9 +19,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import hockeystick as hs
 import processes
@@ -34,20 +32,20 @@ THREADS = 4
 class Pipe:
     """Lines to the parent, each written at once: a killed process leaves no half of one."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor):
         self._descriptor = descriptor
 
-    def say(self, *words: Any) -> None:
+    def say(self, *words):
         """Write one line."""
         line = json.dumps(words).encode() + b"\n"
         assert len(line) <= 4096  # what POSIX writes in one piece
         os.write(self._descriptor, line)
 
 
-def in_child(work: Callable[[Pipe], None], kill_after: float | None = None) -> list[list[Any]]:
+def in_child(work, kill_after=None):
     """Run some work in a fork, kill it after a time, and return what it said."""
 
-    def told(descriptor: int) -> None:
+    def told(descriptor):
         pipe = Pipe(descriptor)
         try:
             work(pipe)
@@ -57,12 +55,12 @@ def in_child(work: Callable[[Pipe], None], kill_after: float | None = None) -> l
     return [json.loads(line) for line in processes.in_fork(told, kill_after).splitlines()]
 
 
-def offered(path: Path) -> int:
+def offered(path):
     """Return how many of the steps may be charged: a Gaussian filter takes no sampled ones."""
     return len(STEPS) - (path.stem == "filter")
 
 
-def charge(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, rng: random.Random) -> None:
+def charge(ledgers, pipe, path, rng):
     """Charge some clients for something."""
     step = rng.randrange(offered(path))
     known = everyone(ledgers)
@@ -85,7 +83,7 @@ def charge(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, rng: random.Random
         pipe.say("promised", name)
 
 
-def enrol(ledgers: hs.ClientLedgers, pipe: Pipe, _path: Path, rng: random.Random) -> None:
+def enrol(ledgers, pipe, _path, rng):
     """Enrol a few clients."""
     new = [f"client {rng.randrange(10**9)}" for _ in range(rng.randint(1, 3))]
     pipe.say("enrols", new)
@@ -93,7 +91,7 @@ def enrol(ledgers: hs.ClientLedgers, pipe: Pipe, _path: Path, rng: random.Random
     pipe.say("enrolled", new)
 
 
-def ask(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, rng: random.Random) -> None:
+def ask(ledgers, pipe, path, rng):
     """Ask what remains for a client, and compare it with its log: what is charged in between only makes it less."""
     known = everyone(ledgers)
     if known:
@@ -103,7 +101,7 @@ def ask(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, rng: random.Random) -
         pipe.say("asked what remains", fits is not None and fits <= room)
 
 
-def fork(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, _rng: random.Random) -> None:
+def fork(ledgers, pipe, path, _rng):
     """Try everything in a fork: its calls, and an opening of its own, must be refused."""
     parent, child = os.getpid(), os.fork()
     if child:
@@ -124,7 +122,7 @@ def fork(ledgers: hs.ClientLedgers, pipe: Pipe, path: Path, _rng: random.Random)
     os._exit(0)
 
 
-def session(path: Path, seed: int, pipe: Pipe) -> None:
+def session(path, seed, pipe):
     """Open the file a few times, and let threads do what they like with it."""
     rng = random.Random(seed)
     warnings.simplefilter("ignore", DeprecationWarning)  # threads that fork are what is tried here
@@ -132,7 +130,7 @@ def session(path: Path, seed: int, pipe: Pipe) -> None:
         with hs.ClientLedgers(path, **BUDGETS[path.stem]) as ledgers:
             pipe.say("opened")
 
-            def work(own: random.Random, ledgers: hs.ClientLedgers = ledgers) -> None:
+            def work(own, ledgers=ledgers):
                 try:
                     for _ in range(own.randint(3, 25)):
                         what = own.choices([charge, enrol, ask, fork], [10, 2, 2, 1])[0]
@@ -145,7 +143,7 @@ def session(path: Path, seed: int, pipe: Pipe) -> None:
                 thread.join()
 
 
-def damage(content: bytes, rng: random.Random) -> bytes:
+def damage(content, rng):
     """Return a file with a bit flipped, mostly; or cut short, or with a sector of zeros or of another place."""
     damaged, at = bytearray(content), rng.randrange(len(content))
     sector = at // 512 * 512
@@ -164,7 +162,7 @@ def damage(content: bytes, rng: random.Random) -> bytes:
     return bytes(damaged)
 
 
-def damaged_copies(path: Path, seed: int, copies: int, pipe: Pipe) -> None:
+def damaged_copies(path, seed, copies, pipe):
     """Open damaged copies of a file, which must be refused or say what the file said."""
     rng, copy, truth, content = random.Random(seed), path.with_suffix(".copy"), contents(path), path.read_bytes()
     for _ in range(copies):
@@ -177,7 +175,7 @@ def damaged_copies(path: Path, seed: int, copies: int, pipe: Pipe) -> None:
             pipe.say("damaged and the same" if found == truth else "damaged and not refused")
 
 
-def storm(duration: float = 60.0, seed: float = 0) -> Counter[str]:
+def storm(duration=60.0, seed=0):
     """Return the counts of a storm of so many seconds."""
     rng, books, end = random.Random(seed), Bookkeeping(), time.monotonic() + duration
     with tempfile.TemporaryDirectory() as folder:

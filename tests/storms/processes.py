@@ -9,19 +9,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 PATIENCE = float(os.environ.get("HOCKEYSTICK_PATIENCE", "1"))
 
 
-def seconds(limit: float) -> float:
+def seconds(limit):
     """Return how long to wait on this machine for what a quiet one does well within `limit` seconds."""
     return limit * PATIENCE
 
 
 @contextlib.contextmanager
-def child(command: Sequence[Any], **options: Any) -> Iterator[subprocess.Popen[str]]:
+def child(command, **options):
     """Give a process with pipes, and kill it, with all that it started, if it still runs when the block ends."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True} | options
     # Whoever started the tests in the background may have had them ignore Ctrl-C, which a child inherits.
@@ -37,7 +35,7 @@ def child(command: Sequence[Any], **options: Any) -> Iterator[subprocess.Popen[s
             end(process)
 
 
-def end(process: subprocess.Popen[Any]) -> None:
+def end(process):
     """Kill a child that still runs, and its own children, if it leads a session."""
     if process.poll() is not None:
         return
@@ -48,9 +46,7 @@ def end(process: subprocess.Popen[Any]) -> None:
     process.wait(seconds(30))
 
 
-def run(
-    command: Sequence[Any], *, limit: float = 120.0, check: bool = True, **options: Any
-) -> subprocess.CompletedProcess[str]:
+def run(command, *, limit=120.0, check=True, **options):
     """Run a command to its end and return what it printed; fail with that if `check` and its exit code is not 0."""
     with child(command, **options) as process:
         out, errors = process.communicate(timeout=seconds(limit))
@@ -58,7 +54,7 @@ def run(
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
-def in_fork(work: Callable[[int], object], kill_after: float | None) -> bytes:
+def in_fork(work, kill_after):
     """Run some work in a fork, kill it after so many seconds, if it is to be, and return what it wrote to its descriptor."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -80,6 +76,6 @@ def in_fork(work: Callable[[int], object], kill_after: float | None) -> bytes:
     return told
 
 
-def python(code: str, *arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+def python(code, *arguments, **options):
     """Run some code in a Python of its own."""
     return run([sys.executable, "-c", code, *arguments], **options)

@@ -2,15 +2,13 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 THREADS = 8
 
 
 @contextmanager
-def restless() -> Iterator[None]:
+def restless():
     """Let Python change threads after a microsecond."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -20,7 +18,7 @@ def restless() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def together(*calls: Callable[[], Any]) -> list[threading.Thread]:
+def together(*calls):
     """Start each call in a thread of its own."""
     threads = [threading.Thread(target=call) for call in calls]
     for thread in threads:
@@ -28,14 +26,14 @@ def together(*calls: Callable[[], Any]) -> list[threading.Thread]:
     return threads
 
 
-def race(call: Callable[[], Any], each: int, *, meanwhile: Callable[[], Any] = lambda: None) -> int:
+def race(call, each, *, meanwhile=lambda: None):
     """Call `each` times in each of 8 threads, and `meanwhile` in this one until they end; return how many calls there were.
 
     What a thread or `meanwhile` raises is raised here.
     """
     start, raised = threading.Barrier(THREADS), []
 
-    def run() -> None:
+    def run():
         start.wait()
         try:
             for _ in range(each):

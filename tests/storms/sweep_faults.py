@@ -12,10 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import distributed
 import psutil
@@ -41,7 +40,7 @@ PATIENCE = processes.seconds(120)
 WORKER = ("--no-nanny", "--nthreads", "1")
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(condition, what):
     """Return once a condition holds."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
@@ -53,25 +52,23 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 class Cluster:
     """A scheduler and workers in processes of their own, started again where they were killed."""
 
-    def __init__(
-        self, folder: Path, environment: Mapping[str, str] = os.environ, worker: tuple[str, ...] = WORKER, num: int = 2
-    ) -> None:
+    def __init__(self, folder, environment=os.environ, worker=WORKER, num=2):
         self.folder, self.environment = folder, environment
         self.worker, self.num = worker, num  # options of a worker's command, and how many there are to be
         self.log = (folder / "log.txt").open("wb")
         self.file = folder / "scheduler.json"
-        self.scheduler: subprocess.Popen[bytes] | None = None
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self.limited: list[subprocess.Popen[bytes]] = []  # of no use any more
+        self.scheduler = None
+        self.workers = []
+        self.limited = []  # of no use any more
         self.address = ""
 
-    def start(self, command: str, *options: str) -> subprocess.Popen[bytes]:
+    def start(self, command, *options):
         """Start one of Dask's commands."""
         full = [sys.executable, "-m", f"distributed.cli.{command}", *options, "--no-dashboard"]
         pipes = {"stdout": self.log, "stderr": self.log}
         return subprocess.Popen(full, **pipes, cwd=self.folder, env=dict(self.environment), start_new_session=True)
 
-    def ready(self) -> str:
+    def ready(self):
         """Return the address of a scheduler that has two workers."""
         if self.scheduler is None or self.scheduler.poll() is not None:
             self.stop()
@@ -90,13 +87,13 @@ class Cluster:
             client.wait_for_workers(2, timeout=PATIENCE)
         return self.address
 
-    def small_files(self, *others: subprocess.Popen[Any]) -> None:
+    def small_files(self, *others):
         """Let the workers, and other processes, write no file of more than 256 bytes any more; a limit stays, so others are next."""
         for process in (*self.workers, *others):
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (256, 256))
         self.limited, self.workers = self.workers, []
 
-    def stop(self) -> None:
+    def stop(self):
         """Kill what still runs."""
         for process in [*self.workers, *self.limited, *([self.scheduler] if self.scheduler else [])]:
             processes.end(process)
@@ -104,7 +101,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, *how: Any) -> Iterator[Cluster]:
+def cluster(folder, *how):
     """Give a cluster that ends with the block."""
     made = Cluster(folder, *how)
     try:
@@ -129,13 +126,13 @@ class Scenario:
     resumed_there: bool = False  # the cluster goes on with what is left of it
 
 
-def own_workers(command: Command) -> list[psutil.Process]:
+def own_workers(command):
     """Return the worker processes that the command itself has started."""
     children = psutil.Process(command.pid).children(recursive=True)
     return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
 
 
-def kill_with_workers(_made: Cluster, command: Command) -> None:
+def kill_with_workers(_made, command):
     """Kill a command that has workers of its own: they end, too."""
     children = own_workers(command)
     command.kill()
@@ -182,13 +179,13 @@ SCENARIOS = {
 }
 
 
-def play(scenario: Scenario, made: Cluster, folder: Path, whole: dict[str, bytes]) -> dict[str, Any]:
+def play(scenario, made, folder, whole):
     """Hit one run of the command in the middle, start it again, here or on the cluster, and return what the table of the faults says."""
     out, plan = folder / "out", written(PLAN, folder)
     where = ["--workers", "2"] if scenario.is_local else ["--scheduler", made.ready()]
     command = [sys.executable, "-m", "hockeystick", "sweep", "run", plan, "-o", out, *where]
 
-    def parts() -> int:
+    def parts():
         return len([*(out / "cells").glob("part-*")])
 
     with processes.child(command, stdout=subprocess.DEVNULL) as process:
@@ -213,7 +210,7 @@ def play(scenario: Scenario, made: Cluster, folder: Path, whole: dict[str, bytes
     }
 
 
-def main() -> None:
+def main():
     """Print the table."""
     with tempfile.TemporaryDirectory() as root, cluster(Path(root)) as made:
         run(PLAN, Path(root) / "whole")

@@ -2,14 +2,9 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
-from hockeystick.sweep.folders import Folder
-from hockeystick.sweep.functions import Function
-
-THETA: dict[str, Any] = {
+THETA = {
     "shard_rows": 7,
     "outputs": {"delta": "theta", "log_delta": "log_theta"},
     "axes": {"epsilon": {"linspace": [0.0, 4.0], "num": 5}, "r": {"logspace": [0.1, 10.0], "num": 4}},
@@ -17,7 +12,7 @@ THETA: dict[str, Any] = {
 
 
 # A training a cell. The compiled loops of its two columns are cached by other tests, so that a fresh process need not compile.
-TRAINING: dict[str, Any] = {
+TRAINING = {
     "outputs": {"loss": "training.loss", "epsilon": {"function": "training.epsilon", "arguments": {"delta": 1e-5}}},
     "fixed": {
         "algorithm": "NoisyFedAvg",
@@ -37,7 +32,7 @@ TRAINING: dict[str, Any] = {
 
 
 # Of every argument of the registered functions a value in the domain of each of them.
-GOOD: dict[str, Any] = {
+GOOD = {
     **dict.fromkeys(("epsilon", "noise_std", "noise_scale", "noise_multiplier", "lipschitz", "radius"), 1.0),
     **dict.fromkeys(("clip_norm", "diameter", "distance", "gradient_bound", "gradient_std", "image_radius", "image_high"), 1.0),
     **dict.fromkeys(("batch_size", "index", "dimension", "local_steps", "silos_per_round", "ball_dimension"), 2),
@@ -49,14 +44,14 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
-def required_of(function: Function) -> list[str]:
+def required_of(function):
     """Return the arguments without which a function refuses all cells."""
     one_of_two = ["noise_std"] * ({"noise_std", "noise_scale"} <= {*function.parameters})
     return [*function.required, *one_of_two]
 
 
 @contextlib.contextmanager
-def workers_here(number: int) -> Iterator[Any]:
+def workers_here(number):
     """Give a Dask client of so many workers in this process, with one thread each."""
     import distributed  # noqa: PLC0415 - for tests of clusters only
 
@@ -68,10 +63,10 @@ def workers_here(number: int) -> Iterator[Any]:
         yield client
 
 
-def toml(plan: Mapping[str, Any]) -> str:
+def toml(plan):
     """Return the text of a plan file."""
 
-    def value(given: Any) -> str:
+    def value(given):
         if isinstance(given, Mapping):
             return "{" + ", ".join(f"{key} = {value(inner)}" for key, inner in given.items()) + "}"
         return f"[{', '.join(map(value, given))}]" if isinstance(given, list) else json.dumps(given)
@@ -79,18 +74,18 @@ def toml(plan: Mapping[str, Any]) -> str:
     return "".join(f"{key} = {value(given)}\n" for key, given in plan.items())
 
 
-def written(plan: Mapping[str, Any], folder: Path) -> Path:
+def written(plan, folder):
     """Return a new plan file in a folder."""
     (folder / "plan.toml").write_text(toml(plan))
     return folder / "plan.toml"
 
 
-def changed(base: dict[str, Any], **sections: Any) -> dict[str, Any]:
+def changed(base, **sections):
     """Return a plan with sections replaced, or left out where None."""
     return {key: value for key, value in {**base, **sections}.items() if value is not None}
 
 
-def stored(url: str) -> dict[str, bytes]:
+def stored(url):
     """Return every file below a URL."""
     import fsspec  # noqa: PLC0415 - for these tests only
 
@@ -103,19 +98,19 @@ def stored(url: str) -> dict[str, bytes]:
 # What a run left, to be compared byte by byte with what another left.
 
 
-def content(out: Path) -> dict[str, bytes]:
+def content(out):
     """Return every file below a directory."""
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
-def whole_files(folder: Folder) -> dict[str, bytes]:
+def whole_files(folder):
     """Return the files of a sweep that are whole."""
     names = [name for name in folder.entries() if name == "_manifest.json"]
     names += [f"cells/{name}" for name in folder.entries("cells") if name.startswith("part-")]
     return {name: folder.read(name) or b"" for name in names}
 
 
-def rows_of(files: dict[str, bytes]) -> Any:
+def rows_of(files):
     """Return the rows of all parts as one table."""
     import pyarrow as pa  # noqa: PLC0415 - of sweeps only
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -125,7 +120,7 @@ def rows_of(files: dict[str, bytes]) -> Any:
     )
 
 
-def rewritten(data: bytes, output: str) -> bytes:
+def rewritten(data, output):
     """Return a part with all values of an output set to 0, and the rest as it is, metadata included."""
     import numpy as np  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
@@ -139,7 +134,7 @@ def rewritten(data: bytes, output: str) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def lost_and_doubled(cells: Any, total: int) -> dict[str, int]:
+def lost_and_doubled(cells, total):
     """Return of how many cells a table has no row, and how many rows are there once more than they should."""
     distinct = len({*cells.to_pylist()})
     return {"rows lost": total - distinct, "rows doubled": len(cells) - distinct}

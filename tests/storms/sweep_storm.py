@@ -15,8 +15,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import fsspec
 import numpy as np
@@ -57,7 +55,7 @@ WRONG = (
 )
 
 
-def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
+def child(plan, out, s3):
     """Run a plan, in a process of its own that ends with the command's exit codes."""
     fsspec.config.conf["s3"] = s3
     try:
@@ -69,12 +67,12 @@ def child(plan: dict[str, Any], out: str, s3: dict[str, str]) -> None:
 class Round:
     """One place, and what happens there."""
 
-    def __init__(self, out: str, s3: dict[str, str], whole: list[dict[str, bytes]], chance: random.Random) -> None:
+    def __init__(self, out, s3, whole, chance):
         self.out, self.s3, self.whole, self.chance = out, s3, whole, chance
         self.folder = Folder(out)
         self.counts = Counter({"rounds": 1})
 
-    def start_and_kill(self) -> None:
+    def start_and_kill(self):
         """Start runs of both plans at the same moment, and kill some of them after a while."""
         plans = self.chance.choice(([0, 1], [1, 0], [0, 0, 1], [0, 1, 1]))
         runs = [RUNS.Process(target=child, args=(PLANS[at], self.out, self.s3)) for at in plans]
@@ -90,7 +88,7 @@ class Round:
             self.counts[ENDINGS.get(process.exitcode, "other endings")] += 1
         self.counts["started"] += len(runs)
 
-    def owner(self) -> int | None:
+    def owner(self):
         """Return which plan got the place, or None if none has; count what it would not have written."""
         there = whole_files(self.folder)
         if "_manifest.json" not in there:
@@ -101,7 +99,7 @@ class Round:
         self.counts["files mixed before resuming"] += len(foreign)
         return owner
 
-    def damage(self, owner: int) -> int:
+    def damage(self, owner):
         """Damage some parts, and return how many."""
         parts = [name for name in whole_files(self.folder) if name.startswith("cells/")]
         chosen = self.chance.sample(parts, min(len(parts), self.chance.randrange(4)))
@@ -118,7 +116,7 @@ class Round:
         self.counts["parts damaged"] += len(chosen)
         return len(chosen)
 
-    def finish(self) -> None:
+    def finish(self):
         """Resume the plan that got the place, or the first, and compare; the other plan must be refused."""
         owner = self.owner()
         damaged = 0 if owner is None else self.damage(owner)
@@ -137,7 +135,7 @@ class Round:
 
 
 @contextlib.contextmanager
-def bucket() -> Iterator[tuple[str, dict[str, str]]]:
+def bucket():
     """Give a bucket of an S3 server on this machine, and how to reach it."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request
     server = ThreadedMotoServer(port=0, verbose=False)
@@ -157,13 +155,13 @@ def bucket() -> Iterator[tuple[str, dict[str, str]]]:
         server.stop()
 
 
-def storm(kind: str, seconds: float, seed: int = 0) -> Counter[str]:
+def storm(kind, seconds, seed=0):
     """Return the counts of so many seconds of rounds in directories or on an object store."""
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as root, bucket() as (url, s3):
         whole = [undisturbed(plan, f"{root}/whole{at}") for at, plan in enumerate(PLANS)]
 
-        def play(out: str, _number: int) -> Counter[str]:
+        def play(out, _number):
             one = Round(out, s3, whole, chance)
             for _ in range(chance.randrange(1, 4)):
                 one.start_and_kill()
@@ -173,7 +171,7 @@ def storm(kind: str, seconds: float, seed: int = 0) -> Counter[str]:
         return rounds(url if kind == "object store" else root, seconds, play)
 
 
-def undisturbed(plan: dict[str, Any], out: str) -> dict[str, bytes]:
+def undisturbed(plan, out):
     """Return what an undisturbed run of a plan leaves."""
     run(plan, out, num_threads=1)
     whole = whole_files(Folder(out))
@@ -181,7 +179,7 @@ def undisturbed(plan: dict[str, Any], out: str) -> dict[str, bytes]:
     return whole
 
 
-def rounds(place: str, seconds: float, play: Callable[[str, int], Counter[str]]) -> Counter[str]:
+def rounds(place, seconds, play):
     """Return the counts of so many seconds of rounds, each in a new folder there."""
     total, end = Counter[str](), time.monotonic() + seconds
     while time.monotonic() < end:
@@ -189,7 +187,7 @@ def rounds(place: str, seconds: float, play: Callable[[str, int], Counter[str]])
     return total
 
 
-def main(storm: Callable[[str, float], Counter[str]]) -> None:
+def main(storm):
     """Print the counts of so many seconds, a minute if the command says nothing, in directories and in a bucket."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     for kind in ("directory", "object store"):

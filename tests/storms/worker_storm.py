@@ -59,13 +59,13 @@ WORKERS = ("--nworkers", "2", "--nthreads", "1", "--preload", PRELOAD)  # die wh
 class Round:
     """One place, and what happens there."""
 
-    def __init__(self, address: str, out: str, s3: dict[str, str], whole: dict[str, bytes], seed: int) -> None:
+    def __init__(self, address, out, s3, whole, seed):
         self.address, self.out, self.s3, self.whole = address, out, s3, whole
         self.chance = random.Random(seed)
-        self.folder: Folder = Folder(out)
+        self.folder = Folder(out)
         self.counts = Counter({"rounds": 1})
 
-    def client(self, life: float | None) -> bool:
+    def client(self, life):
         """Run a client, kill it after so many seconds with its first part, and say whether it got to the end."""
         command = [sys.executable, "-c", CLIENT, self.address, json.dumps(PLAN), self.out]
         environment = {**os.environ, "FSSPEC_S3": json.dumps(self.s3)}
@@ -87,13 +87,13 @@ class Round:
         self.look()
         return not killed
 
-    def look(self) -> dict[str, bytes]:
+    def look(self):
         """Return the parts that are there, and count those that should not be as they are."""
         there = whole_files(self.folder)
         self.counts["parts torn"] += sum(self.whole.get(name) != data for name, data in there.items())
         return there
 
-    def play(self) -> Counter[str]:
+    def play(self):
         """Start clients until one gets to the end, look, resume without a cluster, and compare."""
         lives = [self.chance.uniform(0.0, 1.5) for _ in range(self.chance.randrange(3))]
         for life in [*lives, None]:
@@ -108,7 +108,7 @@ class Round:
         return self.counts
 
 
-def storm(kind: str, seconds: float, seed: int = 0) -> Counter[str]:
+def storm(kind, seconds, seed=0):
     """Return the counts of so many seconds of rounds in directories or in a bucket."""
     with tempfile.TemporaryDirectory() as root, bucket() as (url, s3):
         whole = undisturbed(PLAN, f"{root}/whole")
