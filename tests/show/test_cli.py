@@ -42,6 +42,9 @@ def test_what_is_infinite(ask, run):
     assert run("epsilon --noise-multiplier 1 --steps 1 --delta 0").out.startswith(
         "epsilon = inf at delta = 0 for 1 Gau"
     )
+    text = " ".join(run("epsilon --help").out.split())
+    assert "an infinite number is null" in text
+    assert "STEPS" not in text  # a letter stands for a value
     endless = "calibrate --target steps --epsilon 1 --noise-multiplier 1 --sampling-rate 0 --delta 0"
     assert ask(endless)["steps"] is None
 
