@@ -325,11 +325,16 @@ def test_closed_form(noise, clients, variance):
     algorithm = simulate.NoisyMinibatchSGD(noise_std=noise, clients=clients, **SETTING)
     mu = math.sqrt(ROUNDS / variance)
     guarantee = algorithm.guarantee(FOUR, rounds=ROUNDS, released="every_model")
+    settings = {"scale": 2.0, "clip_norm": 1.0, "records": simulate.EveryRound()}
+    fast = simulate.AcceleratedMinibatchSGD(
+        noise_std=noise, clients=clients, **settings
+    )  # whose models are of the same sums
     for delta in (1e-2, 1e-5):
         epsilon = guarantee.epsilon(ROUNDS, delta)
         assert exact.theta(epsilon, mu) <= delta * (1 + 1e-12)
         assert exact.theta(epsilon - 1e-6, mu) > delta
         assert algorithm.guarantee(FOUR, rounds=ROUNDS, released="last_model").epsilon(ROUNDS, delta) == epsilon
+        assert fast.guarantee(FOUR, rounds=ROUNDS, released="every_model").epsilon(ROUNDS, delta) == epsilon
         messages = algorithm.guarantee(FOUR, rounds=ROUNDS, released="messages").epsilon(ROUNDS, delta)
         assert messages >= epsilon
         assert isinstance(clients, simulate.Poisson) or messages > epsilon

@@ -19,6 +19,7 @@ def test_table_has_what_the_result_has(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     result = run(SGD, num_runs=2, record_every=3)
     result.to_parquet(tmp_path / "run.parquet", delta=1e-5, test=SILOS.pooled())
+    assert (result.loss(SILOS.replace_record(0, np.zeros(5), 0.0)) != result.loss()).all()
     table = parquet.read_table(tmp_path / "run.parquet")
     assert table.column_names == ["run", "round", "loss", "accuracy", "epsilon"]
     assert table["round"].to_pylist() == [3, 3, 6, 6]
