@@ -99,6 +99,7 @@ def test_unknown_batches(ask, run):
     """The largest of all samplings, here of shuffled batches: 15 Gaussian releases."""
     unknown = ask(f"epsilon {WORDS} --delta 1e-5 --sampling unknown")
     assert unknown["epsilon"] == unknown["by_sampling"]["shuffled"] == max(unknown["by_sampling"].values())
+    assert len({*unknown["by_sampling"].values()}) == 3
     assert unknown["epsilon"] == hs.Accountant().compose(hs.Gaussian(1.1), 15).epsilon(1e-5)
     first, second = run(f"epsilon {WORDS} --delta 1e-5 --sampling unknown").out.splitlines()
     assert Decimal(first.split()[2]) >= Decimal(unknown["epsilon"])

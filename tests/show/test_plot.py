@@ -28,7 +28,7 @@ from matplotlib.path import Path as Outline
 from drawn_plans import EPS, THETA, R
 from hockeystick.plot.matplotlib_figures import _joined as joined
 from hockeystick.plot.matplotlib_figures import _sides as sides
-from hockeystick.plot.matplotlib_figures import side_within
+from hockeystick.plot.matplotlib_figures import iso_levels, side_within
 from hockeystick.plot.scales import is_geometric, is_wide
 from hockeystick.plot.sweep_figures import figures_of
 from hockeystick.sweep.store import stored_sweep
@@ -308,7 +308,9 @@ def test_what_a_budget_allows_is_rounded_down(tmp_path):
 
 
 def test_iso_lines_show_their_level_whole():
-    """Between 0.5 and 0.5015 the lines are 0.5002, 0.5004, ..., and are not labelled 0.5 and 0.501."""
+    """Levels are round; between 0.5 and 0.5015 the lines are 0.5002, 0.5004, ..., and are not labelled 0.5 and 0.501."""
+    for ends, levels in (((0.3, 30.0, True), [0.5, 1, 2, 5, 10, 20]), ((0.0, 1.0, False), [0.2, 0.4, 0.6, 0.8])):
+        np.testing.assert_allclose(iso_levels(*ends), levels, rtol=1e-12)
     x = np.linspace(0.0, 1.0, 20)
     figure = heat_map(x, x, 0.5 + 0.0015 * np.add.outer(x, x) / 2, x_label="x", y_label="y", label="epsilon")
     shown = [text.get_text() for text in figure.axes[0].texts]
