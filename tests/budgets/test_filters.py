@@ -134,6 +134,7 @@ def test_samples_of_replaced_records(step):
 
 
 EMPTY = {name: make for name, (make, _) in FILTERS.items()} | {
+    "menu of one": lambda: hs.MenuFilter([hs.Gaussian(9.0)], epsilon=2.0, delta=1e-5),
     "Renyi odometer": lambda: hs.RenyiOdometer(delta=1e-5),
     "zero-concentrated odometer": lambda: hs.ZeroConcentratedOdometer(delta=1e-5, rho=0.2, failure=1e-6),
 }
