@@ -473,18 +473,6 @@ def planned_filter(rng):
     return hs.PlannedFilter(plan), choose, 4, whole
 
 
-def renyi_odometer(rng):
-    """Return an odometer, whose run stops where it would pass an epsilon, with the same."""
-    delta, epsilon = 0.05, 3.0 + rng.uniform(0.0, 2.5)
-    odometer = hs.RenyiOdometer(delta=delta, orders=[1.5, 2.5, 4.0])
-
-    def choose():
-        step = DISCRETE[1 + rng.integers(4)]
-        return step, laws_of(step)
-
-    return odometer, choose, 7, {epsilon: delta}
-
-
 def concentrated_odometer(rng):
     """Return an odometer of rho, xi and failures, with the same."""
     delta, epsilon = float(rng.choice([0.05, 0.15])), rng.uniform(4.0, 8.0)
@@ -496,7 +484,7 @@ def concentrated_odometer(rng):
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize(
     "make",
-    [gaussian_filter, renyi_filter, concentrated_filter, planned_filter, renyi_odometer, concentrated_odometer],
+    [gaussian_filter, renyi_filter, concentrated_filter, planned_filter, concentrated_odometer],
     ids=lambda f: f.__name__,
 )
 def test_whatever_is_chosen_by_what_was_seen(make, seed):
@@ -512,6 +500,41 @@ def test_whatever_is_chosen_by_what_was_seen(make, seed):
             assert all(hockey_stick(one, other, eps) <= spent.delta(eps) * (1 + 1e-9) for eps in said if eps >= 0)
         if isinstance(spent, hs.RenyiFilter):
             assert renyi(one, other, [spent.order])[0] <= spent.budget * (1 + 1e-12)
+
+
+ODOMETER_STEPS = [
+    hs.Discrete([0.7, 0.3], [0.3, 0.7]),
+    hs.Discrete([0.95, 0.05], [0.8, 0.2]),
+    hs.Discrete([0.5, 0.3, 0.2], [0.3, 0.2, 0.5]),
+    hs.PoissonSampled(hs.Discrete([0.8, 0.2], [0.2, 0.8]), 0.5),
+]
+
+
+def passed(odometer, choose, depth, *, forward, loss=0.0, probability=1.0):
+    """Return the exact probability that the loss is ever above what the odometer says, over all releases."""
+    if loss > odometer.epsilon:
+        return probability
+    if depth == 0:
+        return 0.0
+    step = ODOMETER_STEPS[choose(loss)]
+    p, q = laws_of(step) if forward else laws_of(step)[::-1]
+    after = copy.copy(odometer).spend(step)
+    branches = ((loss + math.log(a / b), probability * a) for a, b in zip(p, q, strict=True))
+    return sum(passed(after, choose, depth - 1, forward=forward, loss=own, probability=m) for own, m in branches)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_odometer_holds_for_adversaries(delta, forward):
+    """Steps chosen by the loss so far, at random or to gamble, pass the odometer with probability delta at most."""
+    rng, odometers = (
+        np.random.default_rng(4),
+        [hs.RenyiOdometer(delta=delta, orders=o) for o in ([2.0], [1.5, 3.0, 6.0])],
+    )
+    rules = [lambda _: int(rng.integers(4)), lambda loss: int(loss >= 0.5), lambda loss: 3 * (loss > 1.0)]
+    chances = [passed(empty, rule, 6, forward=forward) for rule in rules for empty in odometers]
+    assert delta / 20 < max(chances) <= delta  # and not by much less
 
 
 # Individual filters: what is released about one record, by integrals over all paths, is at most the guarantee.

@@ -264,6 +264,7 @@ def test_refused(library, call, reason):
             (0.5, 3.0, 1.0),
             "a response is replaced, not added or removed; use HS_REPLACE",
         ),
+        ("replace", "gaussian", (1.0, 0.5), "count must be an integer"),
         ("replace", "discrete", ([0.5, 0.6], [0.5, 0.5], 2, 1), "p must sum to 1"),
         ("replace", "discrete", ([0.5, 0.5], [0.5, 0.5], 0, 1), "p must sum to 1"),  # no outcomes
     ],

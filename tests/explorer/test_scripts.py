@@ -137,6 +137,8 @@ def test_epsilons_by_bisection_are_upper_ends(tmp_path):
     for delta, epsilon in zip(deltas, found, strict=True):
         exact = math.log(0.5 / delta) / 3
         assert exact * (1 - 1e-12) <= epsilon <= exact * (1 + 1e-9)
+    large = node(tmp_path, "engine.js", "m.leastEpsilon((epsilon) => Math.exp(-1e-9 * epsilon) / 2, 1e-5)", None)
+    assert large == pytest.approx(math.log(0.5e5) * 1e9, rel=1e-9)
     assert node(tmp_path, "engine.js", "m.leastEpsilon(() => 0.5, 0.1) === Infinity", None)
     assert node(tmp_path, "engine.js", "m.leastEpsilon(() => 0.05, 0.1)", None) == 0
 

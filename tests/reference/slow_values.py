@@ -2,7 +2,7 @@
 
     python tests/reference/slow_values.py          # compute all and write the file
 
-A test asks for `committed("NAME", ...)` where it would call the function NAME; tests/project/test_references.py computes a few again.
+A test asks for `committed("NAME", ...)` where it would call the function NAME; tests/project/test_codebase.py computes a few again.
 """
 
 import functools

@@ -270,6 +270,8 @@ def test_a_budget_is_that_of_what_is_released(view):
     lengths = (result.completed, result.completed + 1)
     spent = [FEDAVG.guarantee(CIRCLE, rounds=t, released=view).epsilon(t, 1e-5) for t in lengths]
     assert spent[0] <= 9.0 < spent[1]
+    if view == "messages":
+        assert spent[0] == pytest.approx(hs.gdp_epsilon(SHIFT * math.sqrt(result.completed), 1e-5), rel=1e-9)
     assert result.epsilon(1e-5).tolist() == [spent[0]]
     assert result.guarantee().released == FEDAVG.guarantee(CIRCLE, rounds=200, released=view).released
     messages = max(t for t in range(1, 200) if hs.gdp_epsilon(SHIFT * math.sqrt(t), 1e-5) <= 9.0)
@@ -817,6 +819,7 @@ def every_algorithm():
         yield simulate.NoisyMinibatchSGD(**steps, records=simulate.Poisson(0.5), clients=clients), [2] * 4
         yield simulate.NoisyFedAvg(**local, clients=clients, dropout=0.2), [2] * 4
         yield simulate.LocalSGD(**local, clients=clients), [2] * 4
+        yield simulate.NoisyFedAvg(**local | {"noise_std": 0.2}, clients=clients, dropout=0.3), [1] * 4
     yield simulate.TrustedAggregator(**steps, batch_size=2, radius=2.0), [1] * 8
     yield simulate.ProjectedNoisySGD(**steps, radius=2.0), [8]
     yield simulate.ProjectedNoisySGD(**steps, radius=2.0, noise="laplace"), [8]

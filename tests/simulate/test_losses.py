@@ -284,6 +284,7 @@ def test_an_own_logistic_loss_is_the_named_one():
     np.testing.assert_allclose(own.loss()[0], named.loss()[0], atol=1e-12)
     assert (own.accuracy() == named.accuracy()).mean() > 0.999  # a score of 1e-17 may have either sign
     other = simulate.run(SGD, SILOS, seed=4, **settings)
+    assert (own.models != other.models).any()
     for j in range(3):
         assert stats.ks_2samp(own.models[0, :, j], other.models[0, :, j]).pvalue > 1e-3 / 3
     both = [np.cov(result.models[0].T) for result in (own, other)]

@@ -203,6 +203,10 @@ def test_examples(tmp_path, name):
     """The plans that ship with the source run without a bad cell."""
     summary = run(EXAMPLES / f"{name}.toml", tmp_path / "out")
     assert (summary.errors, {*summary.non_finite.values()}) == (0, {0})
+    if name == "fedavg_table6":  # every certified parameter is far above the printed one, which is no bound
+        certified, printed = (column(tmp_path / "out", name) for name in ("certified", "published"))
+        assert (certified > 5 * printed).all()
+        assert column(tmp_path / "out", "epsilon").min() > 403
 
 
 @pytest.mark.filterwarnings("ignore::hockeystick.ImplausibleSettingWarning")
