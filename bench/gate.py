@@ -186,18 +186,13 @@ def markdown(rows, alone):
     lines = []
     for row in rows:
         found = row.regressions(len(rows))
-        lines.append(
-            (
-                *(row.name, f"{row.instructions[0]:,}" if row.instructions else ""),
-                *(f"{row.more_instructions:.4f}" if row.more_instructions else "",),
-                *((f"{statistics.median(row.ratios):.3f}", f"{sign_test(row.ratios):.2g}") if row.ratios else ("", "")),
-                f"**slower: {', '.join(found)}**" if found else "passes",
-            )
-        )
+        counted, timed = row.instructions, row.ratios
+        counts = (f"{counted[0]:,}", f"{row.more_instructions:.4f}") if counted else (None, None)
+        times = (f"{statistics.median(timed):.3f}", f"{sign_test(timed):.2g}") if timed else (None, None)
+        lines.append((row.name, *counts, *times, f"**slower: {', '.join(found)}**" if found else "passes"))
     header = ("workload", "instructions", "change / base", "time, change / base", "p", "verdict")
-    return "\n\n".join(
-        [table(header, lines), *(f"Not compared, as only one version has it: {name}." for name in alone)]
-    )
+    others = [f"Not compared, as only one version has it: {name}." for name in alone]
+    return "\n\n".join([table(header, lines), *others])
 
 
 def fewest_pairs(workloads):
