@@ -27,8 +27,7 @@ def is_class(call):
 
 
 CHECKED = [one for room in refused_calls.ROOMS for one in refused_calls.arguments(room)]
-BY_NUMPY = {f"{name}-seed" for name in ("dirichlet_silos", "load", "synthetic")} | {"dirichlet_silos-labels"}
-CHECKED += [one for one in refused_calls.arguments(hs.simulate) if one.id not in BY_NUMPY]  # refuses them, not by name
+CHECKED += refused_calls.arguments(hs.simulate)
 CHECKED += [one for room in (hs.budgets, hs.simulate, pfl) for one in refused_calls.arguments(room, is_class)]
 
 

@@ -15,7 +15,18 @@ from typing import Any, Literal, TextIO, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick._checks import Array, choice, count_scalar, non_negative_scalar, positive_scalar, real, scalar
+from hockeystick._checks import (
+    STRICT,
+    Array,
+    choice,
+    count_scalar,
+    non_negative_scalar,
+    positive_scalar,
+    real,
+    scalar,
+    seed_scalar,
+    vector,
+)
 from hockeystick._checks.hints import needs
 from hockeystick._checks.shown import listed, shown
 from hockeystick.simulate.problem.loss import Loss
@@ -75,7 +86,7 @@ def synthetic(
     counts = [count_scalar(f"sizes[{i}]", size) for i, size in enumerate(sizes)]
     spread = non_negative_scalar("heterogeneity", heterogeneity)
     classes = 1 if loss not in CLASSIFIERS or loss in TWO_CLASSES else count_scalar("num_classes", num_classes, 2)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_scalar("seed", seed))
     common = rng.normal(size=(num_features, classes)) * 3
     features, labels = [], []
     for count in counts:
@@ -118,7 +129,7 @@ def dirichlet_silos(labels: ArrayLike, *, num_silos: int, concentration: float, 
     Parameters
     ----------
     labels : array_like
-        Classes of the records, shape (records,).
+        Classes of the records, shape (records,), finite, any real numbers.
     num_silos : int
         At least 1, at most the number of records.
     concentration : float
@@ -142,12 +153,12 @@ def dirichlet_silos(labels: ArrayLike, *, num_silos: int, concentration: float, 
     >>> [len(silo) for silo in simulate.dirichlet_silos([0] * 50 + [1] * 50, num_silos=3, concentration=100.0, seed=1)]
     [31, 35, 34]
     """
-    classes = real("labels", labels)
+    classes = vector("labels", STRICT.finite("labels", labels))
     num_silos = count_scalar("num_silos", num_silos)
     concentration = positive_scalar("concentration", concentration)
     if num_silos > len(classes):
         raise ValueError(f"num_silos must be at most the number of records ({len(classes)}), not {num_silos}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_scalar("seed", seed))
     silos: list[list[int]] = [[] for _ in range(num_silos)]
     for label in np.unique(classes):
         members = rng.permutation(np.flatnonzero(classes == label))
@@ -212,7 +223,7 @@ def load(
     share = scalar("test_share", test_share, lambda x: 0 < x < 1, "lie in (0, 1)")
     hidden = count_scalar("hidden", hidden, 0)
     features, labels = shipped(name)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_scalar("seed", seed))
     order = rng.permutation(len(labels))
     cut = round(share * len(labels))
     test, train = order[:cut], order[cut:]
