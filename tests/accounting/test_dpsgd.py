@@ -199,30 +199,10 @@ def test_parameters_as_people_speak():
     assert hs.dpsgd_parameters(**in_steps) == hs.dpsgd_parameters(**TRAINING, sampling="poisson", clip_norm=0.3)
 
 
-def test_compose_takes_the_steps_of_a_budget():
-    """A whole number is a count also as a float."""
-    steps = hs.dpsgd_steps(1.0, 0.01, 2.0, 1e-5)
-    mechanism = hs.PoissonSampled(hs.Gaussian(1.0), 0.01)
-    accountant = hs.Accountant().compose(mechanism, steps)
-    assert repr(accountant) == repr(hs.Accountant().compose(mechanism, int(steps)))
-
-
 def test_no_threads_are_one():
     """The core does all the work where it is given no thread, and does not divide by their number."""
     cell = [np.array([x]) for x in (1.0, 0.01, 1000.0, 1e-5)]
     assert _core.dpsgd_epsilon(cell, 0)[0] == hs.dpsgd_epsilon(1.0, 0.01, 1000, 1e-5)
-
-
-def test_calling_thread_and_workers_agree():
-    """By the caller or by workers, in any order, beside cells of the same mechanism or alone: the bits of a cell are the same."""
-    noise, rate = np.meshgrid([0.7, 1.0, 2.5], [1e-3, 0.02, 1.0])
-    steps = np.array([3, 200, 5000])[:, None, None]
-    cells = [array.ravel() for array in np.broadcast_arrays(noise, rate, steps)]
-    cells.append(np.resize([1e-5, 1e-12, 1e-3, 1e-30], cells[0].size))
-    here = hs.dpsgd_epsilon(*cells, num_threads=1)
-    assert here.tolist() == hs.dpsgd_epsilon(*cells, num_threads=2).tolist()
-    assert here[::-1].tolist() == hs.dpsgd_epsilon(*(x[::-1] for x in cells), num_threads=1).tolist()
-    assert here.tolist() == [hs.dpsgd_epsilon(*map(float, cell)) for cell in zip(*cells, strict=True)]
 
 
 @pytest.mark.parametrize("value", [0.5, 1, np.float64(0.5), np.float32(0.5), np.int64(1), [0.5], np.array(0.5)])

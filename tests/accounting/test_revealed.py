@@ -122,15 +122,6 @@ def test_always_revealed():
     assert composed((1.0, 1.0)).epsilon(0.5) == math.inf
 
 
-@pytest.mark.parametrize("engine", ["contour", "pld"])
-def test_either_engine(engine):
-    """The mass is factored out for every engine alike."""
-    accountant = hs.Accountant(engine=engine).compose(hs.ApproximateDP(0.1, 1e-6), 50).compose(hs.Gaussian(2.0))
-    best = composed(*[(0.1, 1e-6)] * 50, hs.Gaussian(2.0))
-    assert accountant.delta(2.0) == pytest.approx(best.delta(2.0), rel=5e-3)
-    assert accountant.epsilon(1e-3) == pytest.approx(best.epsilon(1e-3), rel=5e-3)
-
-
 @pytest.mark.parametrize("count", [2, 7])
 @pytest.mark.parametrize("eps", [7.0, math.inf])
 def test_denormal_masses(count, eps):

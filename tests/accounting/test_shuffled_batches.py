@@ -169,24 +169,6 @@ def test_two_epochs_of_the_review():
     assert abs(found.lower - loss.mean()) < 5 * loss.std() / math.sqrt(runs)
 
 
-def test_simulated_shuffles_attain_the_lower_end():
-    """Records are shuffled into batches of three, with and without one of them: its event is no rarer than promised."""
-    noise, batches, size, eps, runs = 0.5, 5, 3, 1.0, 100_000
-    rng = np.random.default_rng(11)
-    largest = []
-    for mine in (1.0, 0.0):
-        records = np.full((runs, batches * size), -1.0)
-        records[:, 0] = mine
-        sums = rng.permuted(records, axis=1).reshape(runs, batches, size).sum(2)
-        largest.append((sums + noise * rng.standard_normal(sums.shape)).max(1) + size)
-    cut = 1.5
-    truth = [1 - ndtr((cut - moved) / noise) * ndtr(cut / noise) ** (batches - 1) for moved in (2.0, 1.0)]
-    for values, probability in zip(largest, truth, strict=True):
-        assert abs((values > cut).mean() - probability) < 5 * math.sqrt(0.25 / runs)
-    attained = truth[0] - math.exp(eps) * truth[1]
-    assert hs.shuffled_batches_delta_bracket(eps, noise_multiplier=noise, num_batches=batches).lower >= 0.99 * attained
-
-
 def test_epochs_and_inverse():
     """Both ends grow with the epochs; epsilon is the inverse of delta; one batch is a Gaussian step."""
     few, many = (
@@ -239,9 +221,3 @@ def test_tiny_noise_and_ends_of_the_questions():
         assert (1 - 1e-9 < low.lower <= low.upper <= 1) or noise == 1.0
         assert high.lower == high.upper == 0
         assert hs.shuffled_batches_epsilon_bracket(0.0, **setting).upper == math.inf
-
-
-def test_may_leak_more_than_poisson_samples():
-    """At little noise the lower end lies far above the certified number of Poisson samples of the same rate."""
-    poisson = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 1e-3), 1000).epsilon(1e-5)
-    assert hs.shuffled_batches_epsilon_bracket(1e-5, noise_multiplier=1.0, num_batches=1000).lower > 10 * poisson

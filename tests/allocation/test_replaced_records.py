@@ -240,16 +240,6 @@ def test_between_a_null_replacement_and_shared_steps(noise, num_steps, blocks, c
     assert found.lower >= hs.Accountant().compose(allocation, count).epsilon_bracket(10.0**delta).lower
 
 
-def test_issue_of_null_replacements():
-    """Lower ends that a record which contributes nothing exceeded."""
-    one = hs.Accountant("replace").compose(hs.RandomAllocation(hs.Gaussian(0.25), 100)).epsilon_bracket(1e-5)
-    five = hs.Accountant("replace").compose(hs.RandomAllocation(hs.Gaussian(0.7), 1000), 5).epsilon_bracket(1e-6)
-    assert one.lower > 22.3
-    assert five.lower > 1.46
-    for found in (one, five):
-        assert found.upper - found.lower <= 0.015 * found.upper
-
-
 def test_no_end_is_infinite():
     """Where delta is far below what is computed, the curve of two steps serves."""
     allocation = hs.RandomAllocation(hs.Gaussian(0.25), 3)

@@ -71,22 +71,6 @@ def test_two_steps_by_quadrature(rate, noise, second, warm_start):
         assert estimate.lower * (1 - 1e-6) <= truth <= estimate.upper * (1 + 1e-6)
 
 
-@pytest.mark.share(8, by_day=4)
-@pytest.mark.parametrize("warm_start", [False, True])
-@pytest.mark.parametrize(("bands", "separation"), [(1, 5), (2, 2), (4, 4), (4, 12)])
-@pytest.mark.parametrize(("rate", "noise"), [(0.01, 2.0), (0.05, 4.0), (0.3, 8.0)])
-def test_samples_are_below(bands, separation, rate, noise, warm_start):
-    """No estimate's lower end, at a confidence of 1 - 1e-9, is above the bound, or above that of records that ignore no coin."""
-    c = square_root_coefficients(bands)
-    setting = {"steps": 60, "sampling_rate": rate, "noise_multiplier": noise}
-    apart = setting | {"separation": separation, "warm_start": warm_start}
-    found, every = min_separated_poisson(c, **apart), conditional_composition(c, **setting, failure=1e-8)
-    many = {"samples": 20_000, "confidence": SURE, "seed": 5}
-    for eps in (0.0, 0.3, 1.0):
-        estimate = estimate_min_separation_delta(c, eps, **apart, **many)
-        assert estimate.lower <= min(found.delta(eps), every.delta(eps))
-
-
 def test_epsilon_is_the_inverse_of_delta():
     """To a relative 1e-6, and on the safe side."""
     found = min_separated_poisson(

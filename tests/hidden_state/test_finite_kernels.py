@@ -70,14 +70,6 @@ def test_nonlinear_encloses_the_exact_one(eps: float, delta: float) -> None:
             assert computed <= exact + mp.mpf(delta) * mp.mpf(1e-14 + 2.3e-16 * kernel.shape[1]) + 1e-323
 
 
-def test_dobrushin() -> None:
-    """At eps = 0 it is the largest total variation distance: .5 for a bit flipped with probability 1/4."""
-    np.testing.assert_allclose(hs.contraction_coefficient(FLIP, 0.0), 0.5, rtol=1e-14)
-    np.testing.assert_allclose(hs.contraction_coefficient(FLIP, 0.5), 0.75 - 0.25 * math.exp(0.5), rtol=1e-14)
-    assert hs.contraction_coefficient(FLIP, math.log(3.0) + 1e-12) < 1e-15  # pure privacy of randomized response
-    assert hs.contraction_coefficient([[0.2, 0.8]] * 3, [0.0, 1.0]).tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize("eps", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("delta", [0.05, 0.3, 0.8])
 def test_linear_programs(delta: float, eps: float) -> None:

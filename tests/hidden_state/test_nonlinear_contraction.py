@@ -7,7 +7,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-import effort
 import hockeystick as hs
 import theorems
 from hockeystick import federated, last_iterate
@@ -147,27 +146,6 @@ def test_what_the_projection_hides() -> None:
     assert best.method == "projected"
     np.testing.assert_allclose(best.delta, e * coefficient, rtol=1e-9)
     assert best.bounds["hybrid"] > best.delta * 1.001
-
-
-def test_below_the_published_theorems() -> None:
-    """Where Theorem 4 and Proposition 1 apply, they are never smaller: c <= M."""
-    rng = np.random.default_rng(2)
-    n = effort.at_night(250, by_day=25)
-    beta = rng.uniform(0.3, 2.0, n)
-    rho = beta * rng.uniform(0, 1, n) * rng.integers(0, 2, n)
-    arguments = {
-        "num_records": 30,
-        "index": rng.integers(1, 31, n),
-        "learning_rate": 2 / (beta + rho) * rng.uniform(0.05, 1, n),
-        "noise_std": 10 ** rng.uniform(-1, 1, n),
-        "lipschitz": 1.0,
-        "smoothness": beta,
-        "strong_convexity": rho,
-    }
-    eps = 10 ** rng.uniform(-2, 1, n)
-    best = last_iterate.best(eps, **arguments, diameter=1.0)
-    assert np.all(best.delta <= last_iterate.pnsgd_gaussian(eps, **arguments, diameter=1.0) * (1 + 1e-9))
-    assert np.all(best.delta <= last_iterate.pnsgd_rdp(eps, **arguments) * (1 + 1e-9))
 
 
 def test_without_projection() -> None:

@@ -8,7 +8,7 @@ import scipy.optimize
 import scipy.stats
 
 import hockeystick as hs
-from enumeration import exponential, loss_delta
+from enumeration import loss_delta
 
 PARTS = 10  # of an interval of losses: an adversary's intervals start on this lattice
 
@@ -199,16 +199,6 @@ def test_lower_end_is_that_of_one_interval(width, count, delta, share):
     assert best(lower * (1 - 1e-6)) >= delta * (1 - 1e-3)  # 1e-3: of a grid of intervals
     assert best(lower / share) <= delta
     assert ledger.delta_bracket(lower).lower <= best(lower) * (1 + 1e-3)
-
-
-def test_exponential_mechanisms_attain_every_interval():
-    """Two candidates have the losses t and t - epsilon with the probabilities of the pair, whatever their gap is."""
-    for width in (0.3, 4.0):
-        for gap in (-5.0, -0.4, 0.0, 1.7):
-            p, q = (exponential(0.5 * width * np.array([gap + moved, -moved])) for moved in (0.0, -1.0))
-            t, other = np.log(p / q)
-            assert t - other == pytest.approx(width, rel=1e-12)
-            assert p[0] == pytest.approx(math.expm1(t - width) / math.expm1(-width), rel=1e-11)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 9])

@@ -2,14 +2,13 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import hockeystick as hs
-from enumeration import bracket, encloses
+from enumeration import encloses
 from pairs import pair
 from slow_values import committed
 
@@ -60,22 +59,6 @@ def test_between_the_closed_forms(noise, rate, eps):
     assert one_step(noise, rate, eps, forward=False) == one_step(noise, rate, eps)
     mirrored = -math.expm1(-eps) + math.exp(-eps) * upper  # delta(-eps), by P and Q exchanged
     assert one_step(noise, rate, -eps)[1] == pytest.approx(mirrored, rel=1e-9)
-
-
-@pytest.mark.parametrize("eps", [0.1, 1.0, 3.0])
-def test_two_steps_agree_with_a_double_integral(eps):
-    """Delta of two steps: that of one, over the loss of the other."""
-    noise, rate = 1.0, 0.2
-    x = np.linspace(-11, 11, 20_001)
-
-    def law(mean):
-        return (1 - rate) * np.exp(-0.5 * x * x) + rate * np.exp(-0.5 * (x - mean) ** 2)
-
-    p, q = law(1 / noise), law(-1 / noise)
-    deltas = np.array([np.mean(one_step(noise, rate, eps - loss)) for loss in np.log(p / q)])
-    value = np.sum(p * deltas) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
-    found = bracket(hs.PoissonSampled(hs.Gaussian(noise), rate), eps, 2, "replace")
-    encloses(found, value, slack=1e-6, wide=2e-3)
 
 
 @pytest.mark.share(6, by_day=2)

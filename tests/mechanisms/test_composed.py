@@ -79,18 +79,6 @@ def test_gaussian_releases_are_one():
             assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
-def test_one_sample_is_not_many():
-    """Sampling a composition leaks more than composing samples: enumerated, both orders of the two are told apart."""
-    p, q, rate, eps = [0.7, 0.3], [0.3, 0.7], 0.1, 0.2
-    base = hs.Discrete(p, q)
-    together = bracket(hs.PoissonSampled(hs.Composed([(base, 2)]), rate), eps)
-    apart = bracket(hs.PoissonSampled(base, rate), eps, 2)
-    without, mixed = product(q, q), [(1 - rate) * y + rate * x for x, y in zip(p, q, strict=True)]
-    encloses(together, either((1 - rate) * without + rate * product(p, p), without, eps), slack=1e-9)
-    encloses(apart, either(product(mixed, mixed), without, eps), slack=1e-9)
-    assert together.lower > apart.upper
-
-
 SAMPLED = [hs.PoissonSampled(MIXED, 0.05), hs.FixedSizeSampled(MIXED, 100, 5, replacement=False)]
 
 

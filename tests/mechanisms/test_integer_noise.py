@@ -126,16 +126,6 @@ def test_profile_at_its_kinks(sigma, squared):
                 assert max(exact.delta(of_vector, eps) for of_vector in outcomes) <= ledger.delta(eps) + 1e-250
 
 
-def test_a_vector_is_one_integer():
-    """The sum over all outcomes of two coordinates has the delta of the one integer T."""
-    law = exact.discrete_gaussian(0.7)
-    with mp.workdps(exact.DIGITS):
-        both = exact.product(exact.moved(law, 2), exact.moved(law, 1))
-        for eps in EPS:
-            one, other = exact.delta(both, eps), exact.delta(losses_of(0.7, (2, 1)), eps)
-            assert abs(one - other) <= mp.mpf("1e-30")
-
-
 @pytest.mark.share(5)
 @pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (8, 9))])
 @pytest.mark.parametrize(("sigma", "dimension"), [(0.5, None), (1.0, None), (1.0, 2), (1.9, 3), (1.9, 1)])
@@ -385,51 +375,6 @@ def test_divergences(noise, law, parameters, shift):
             assert truth <= found
             if getattr(noise, "num_clients", 2) == 1 and order == int(order) and order * shift < 15 * noise.noise_std:
                 assert found <= truth * (1 + 1e-12)
-
-
-def published_skellam(variance, order, l1, l2):
-    """Return the bound of Agarwal, Kairouz and Liu 2021, Theorem 3.5, for whole orders."""
-    more = min(((2 * order - 1) * l2**2 + 6 * l1) / (4 * variance**2), 3 * l1 / (2 * variance))
-    return order * l2**2 / (2 * variance) + more
-
-
-def test_published_bound_of_skellam():
-    """It holds at whole orders wherever it was tried, and is above ours unless the variance is small or the order of its size."""
-    compared = 0
-    with mp.workdps(60):
-        for variance, shift, order in itertools.product(VARIANCES, (1, 2, 3, 8), (2, 3, 4, 8, 20)):
-            theirs = published_skellam(variance, order, shift, shift)
-            assert exact.renyi(exact.moved(exact.skellam(variance), shift), order) <= theirs
-            if variance >= 10.0 and order * shift <= 3 * variance:
-                assert hs.Accountant().compose(hs.Skellam(variance, float(shift))).rdp(order) <= theirs
-            compared += 1
-    assert compared == 160
-
-
-def published_sum(noise, order, l1, l2, dimension):
-    """Return the bound of Kairouz, Liu and Steinke 2021, Proposition 14."""
-    sigma, number = noise
-    tau = 10 * math.fsum(math.exp(-2 * math.pi**2 * sigma**2 * k / (k + 1)) for k in range(1, number))
-    scale = math.sqrt(number) * sigma
-    return min(
-        0.5 * order * (l2 / scale) ** 2 + tau * dimension,
-        0.5 * order * ((l2 / scale) ** 2 + 2 * l1 / scale * tau + tau**2 * dimension),
-        0.5 * order * (l2 / scale + tau * math.sqrt(dimension)) ** 2,
-    )
-
-
-@pytest.mark.parametrize(("sigma", "number"), [case for case in SUMS if case[0] >= 0.5 and case[1] > 1])
-def test_published_bound_of_sums(sigma, number):
-    """It holds wherever it was tried; ours is at most a twentieth above it in 100 dimensions, and far below in many more."""
-    law = exact.sum_of_discrete_gaussians(sigma, number)
-    with mp.workdps(60):
-        for shift, order in itertools.product((1, 2, 4), (1.5, 2.0, 3.0, 8.0)):
-            truth = exact.renyi(exact.moved(law, shift), order)
-            assert truth <= published_sum((sigma, number), order, shift, shift, 1)
-            ours = hs.Accountant().compose(hs.DistributedDiscreteGaussian(sigma, number, float(shift))).rdp(order)
-            assert ours <= published_sum((sigma, number), order, shift, shift, 100) * 1.06
-            if sigma <= 0.75:
-                assert ours <= published_sum((sigma, number), order, shift, shift, 10**6) * 0.02
 
 
 @pytest.mark.parametrize(("variance", "rate"), [(1.0, 0.5), (1.0, 0.05), (2.0, 0.5)])

@@ -441,31 +441,6 @@ def test_assumptions_are_told(step, words):
     assert re.search(words, str(hs.Accountant().compose(step).explain(epsilon=1.0)).replace("\n", " "))
 
 
-MIXTURE = (1.0, [0.0, 1.0, 2.0], [0.9, 0.09, 0.01])
-TRUNCATED = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 200, 0.05, 25)
-PEERS = [  # dp_accounting's, whose grid is pessimistic: a mechanism, the maker, its arguments, the steps and some epsilons
-    (hs.DiscreteGaussian(3.0, 2), "discrete_gaussian", (3.0, 2), 10, (0.5, 2.0, 5.0)),
-    (hs.DiscreteLaplace(0.4, 2), "discrete_laplace", (0.4, 2), 10, (0.5, 2.0, 5.0)),
-    (TRUNCATED, "truncated_subsampled_gaussian", (200, 0.05, 25, 1.0), 20, (1.0, 2.0, 4.0)),
-    (hs.MixtureOfGaussians(*MIXTURE), "mixture_gaussian", MIXTURE, 100, (1.0, 5.0, 9.0)),
-]
-
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("mechanism", "maker", "arguments", "count", "epsilons"), PEERS, ids=[row[1] for row in PEERS])
-def test_peer(mechanism, maker, arguments, count, epsilons):
-    """Not above the peer, and near it; but for truncated samples, of which it doubles the shift, and which leak more than whole ones."""
-    pld = pytest.importorskip("dp_accounting").pld.privacy_loss_distribution
-    theirs = getattr(pld, f"from_{maker}_mechanism")(*arguments, value_discretization_interval=1e-3).self_compose(count)
-    found, truncated = hs.Accountant().compose(mechanism, count), mechanism is TRUNCATED
-    whole = hs.Accountant().compose(hs.PoissonSampled(hs.Gaussian(1.0), 0.05), count)
-    for eps in epsilons:
-        peer = theirs.get_delta_for_epsilon(eps)
-        assert found.delta_bracket(eps).lower <= peer * (1 + 1e-9)
-        assert found.delta(eps) <= peer * (1.0 if truncated else 1.01)
-        assert found.delta(eps) >= (whole.delta_bracket(eps).lower if truncated else 0.99 * peer)
-
-
 SAMPLED = {
     "Poisson": lambda m: hs.PoissonSampled(m, 0.2),
     "fixed size": lambda m: hs.FixedSizeSampled(m, 40, 8, replacement=False),

@@ -132,16 +132,6 @@ def test_points_alone(mu, rates, eps):
     assert theta(eps, mu) <= ends(step, eps)[1]
 
 
-def test_what_is_between_points_does_not_matter():
-    """Functions that go through the points leak no more than what is known of the points."""
-    rates, missed = [0.1, 0.5], [0.6, 0.2]
-    step = hs.TradeOff.from_points(rates, missed)
-    for known in ([0.0, 0.1, 0.5, 0.7], [1.0, 0.6, 0.2, 0.0]), ([0.0, 0.7], [0.7, 0.0]):
-        through = hs.TradeOff(*known)
-        for eps in (0.0, 0.5, 2.0):
-            assert ends(through, eps)[1] <= ends(step, eps)[1]
-
-
 def test_edges():
     """Nothing told apart, everything told apart, and slopes beyond e^600."""
     nothing = hs.Accountant().compose(hs.TradeOff([0.0, 1.0], [1.0, 0.0]), 100)

@@ -109,18 +109,6 @@ def test_most_brackets_are_narrow(count):
     assert narrow >= 0.9 * count
 
 
-@pytest.mark.slow
-def test_finer_and_coarser_brackets_overlap():
-    """Brackets of one number made with different tolerances have a point in common."""
-    generator = np.random.default_rng(13)
-    for _ in range(effort.at_night(60, by_day=20)):
-        noise, rate, steps, delta = random_cell(generator, {"noise": (0.3, 50.0), "rate": 1e-5, "steps": 1e4})
-        ledger = pairs.sampled_gaussians(noise, rate, steps)
-        for forward in (True, False):
-            ends = [pairs.pld_bracket(ledger, forward, True, delta, 0.0, tolerance) for tolerance in (3e-2, 3e-3, 7e-4)]
-            assert max(end[0] for end in ends) <= min(end[1] for end in ends), (noise, rate, steps, delta)
-
-
 def test_long_query_is_interrupted():
     """A signal ends a query of seconds within one."""
     ledger = [("gaussian", [1.0 + k / 1000], 0.01, 50.0) for k in range(400)]

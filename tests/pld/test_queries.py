@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,17 +51,6 @@ def test_queries_agree(noise, rate, steps, log_delta):
     assert pld.delta_bracket(bracket.upper).lower <= delta * (1 + 1e-12)
     if bracket.lower > 0:
         assert pld.delta_bracket(bracket.lower).upper >= delta * (1 - 1e-12)
-
-
-def test_discretised_gaussian_agrees_with_gaussian():
-    """A Gaussian cut into buckets leaks less than the Gaussian, and hardly less."""
-    edges = np.linspace(-9, 10, 400)
-    cdf = np.array([[hs.q(s - x) for x in edges] for s in (1.0, 0.0)])
-    p, q = (np.diff(np.concatenate([[0.0], row, [1.0]])) for row in cdf)
-    buckets = compose(hs.Discrete(p / p.sum(), q / q.sum()), 4).delta_bracket(2.0)
-    gaussian = hs.theta(2.0, 2.0)
-    assert buckets.lower <= gaussian
-    assert buckets.upper >= 0.99 * gaussian
 
 
 def test_given_interval():

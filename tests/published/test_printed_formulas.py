@@ -21,30 +21,14 @@ XI = [1.9946235e-4, 3.1913976e-3, 1.6906054e-5]
 
 NAMES = {**vars(silo_arguments), **vars(published), "N2": N2, "SILOS": SILOS, "XI": XI}
 SOUND = """
-group_privacy(0.1, 1e-8, 10) -> (1.0, 2.4596031e-07)
-user_level_to_isrl(1, 1e-5, 100) -> (0.01, 2.5e-08)
-subsampling_amplification(1.0, 1e-5, 0.1) -> (0.2, 1e-5)
-noisy_mb_sgd_sigma(**setting(SIGMA, (1, 1000, 50, 1, 1e-5))) -> 1.597848
-min_batch_size(num_records=1000, rounds=50, epsilon=1, delta=1e-5) -> 7.1556985
-min_batch_size(num_records=[500, 2000], rounds=50, epsilon=[0.5, 2], delta=[1e-5, 1e-6]) -> [1.7889246, 26.25345]
-one_pass_sigma(lipschitz=[1, 2], batch_size=[10, 50], epsilon=[1, 0.5], delta=[1e-5, 1e-6]) -> [1.9379221, 1.6956168]
 experimental_batch_size(num_records=[1238, 202], rounds=[35, 100], epsilon=[6, 3]) -> [256.29035, 17.493713]
-silo_xi(**SILOS) -> XI
-silo_noise_sigmas(lipschitz=1.0, **SILOS) -> [1.597848, 6.3913919, 0.46518544]
-xi_aggregate(XI, {2: 0.5, 3: 0.5}) -> 6.1317945e-4
 xi_aggregate(XI, {3: 1.0}) -> 3.7864067e-4
-gaussian_tv_bounds([1, 1, 2], [0.05, 0.01, 1], [100, 1, 2])
-    -> [[0.005, 0.0001, 0.00707106781186548], [0.75, 0.015, 1.06066017177982]]
-variance_gap_bound([0.3, 0.5], [1, 2], [0.1, 0.05]) -> [-0.1, -0.1]
 erm_rounds(**setting(ERM, (100, 2, 1, 25, 1, 1000, 10, 1e-5, 100, 25))) -> 86.858896
 erm_rounds(**setting(ERM, (1, 1, 1, 10, 0.5, 2000, 50, 1e-6, 2000, 10))) -> 10.968968
 multistage_schedule(**setting(STAGES, (1.0, 0.1, 1.0, 1.0, 2000)))[0] -> (1707, 2)
 multistage_schedule(**setting(STAGES, (10.0, 0.1, 2.0, 5.0, 20_000)))[2] -> (5462, 20)
-shuffle_composed_delta(0.005, 1e-15, num_silos=10_000, num_records=100, rounds=50) -> 7e-7
-utility_loss_constant(1, 0.5, 0.1) -> 2.6
 utility_loss_constant(1, 0.5, 0.1, fixed=True) -> 2.35
 sampled_update_variance([1, 2, 3], 0.2) -> 2.24
-distortion_ratio([0.1, 0.2, 0.3], 0.2) -> 3
 """
 
 

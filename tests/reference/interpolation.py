@@ -1,9 +1,9 @@
-"""Shifted interpolation solved three ways that share nothing with the compiled code.
+"""Shifted interpolation solved two ways that share nothing with the compiled code.
 
 The shifts s_t minimise sum s^2 subject to z_{t+1} = rho_t z_t + gamma_t - s_t >= 0, s_t >= 0, z_T = 0. With P_t the product
 of the rho after t and u_t = s_t/P_t the optimality conditions s_{t-1} <= rho_t s_t read u_{t-1} <= u_t: u is the isotonic
-regression of gamma_t/P_t with weights P_t^2. Here by the max-min formula (cubic), by pooling in numbers of unlimited exponent,
-and by a general quadratic-programming solver.
+regression of gamma_t/P_t with weights P_t^2. Here by the max-min formula (cubic), and by pooling in numbers of unlimited
+exponent.
 """
 
 import itertools
@@ -12,8 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
-import numpy as np
-from scipy.optimize import minimize
 
 
 def _weights(rho: Sequence[Any], gamma: Sequence[Any], gap: Any) -> tuple[list[Any], list[Any]]:
@@ -64,33 +62,3 @@ def by_all_starts(rho: Sequence[float], gamma: Sequence[float], gap: float, diam
     """Return the optimum over every start: round 0 from `gap`, any later round from `diameter`."""
     later = (by_pooling(rho[t:], gamma[t:], diameter) for t in range(1, len(rho)))
     return min((by_pooling(rho, gamma, gap), *later))
-
-
-def by_quadratic_programming(rho: Sequence[float], gamma: Sequence[float], gap: float = 0.0) -> float:
-    """Return the optimum by SLSQP on the shifts, to about 1e-7."""
-    n = len(rho)
-    # z_{t+1} = constant_t - sum_j after[t, j] s_j
-    after, constant, z = np.zeros((n, n)), np.zeros(n), gap
-    for t in range(n):
-        after[t] = (after[t - 1] * rho[t]) if t else 0.0
-        after[t, t] = 1.0
-        constant[t] = z = rho[t] * z + gamma[t]
-    constraints = [
-        {"type": "ineq", "fun": lambda s: constant[:-1] - after[:-1] @ s, "jac": lambda _: -after[:-1]},
-        {"type": "eq", "fun": lambda s: constant[-1:] - after[-1:] @ s, "jac": lambda _: -after[-1:]},
-    ]
-    start = np.maximum(np.asarray(gamma, dtype=float), 0.0)
-    start[0] += rho[0] * gap
-    for tolerance in (1e-14, 1e-11):  # the solver gives up where the last digits ask for more than rounding allows
-        found = minimize(
-            lambda s: s @ s,
-            start,
-            jac=lambda s: 2 * s,
-            bounds=[(0, None)] * n,
-            constraints=constraints if n > 1 else constraints[1:],
-            method="SLSQP",
-            options={"ftol": tolerance, "maxiter": 500},
-        )
-        if found.success:
-            return float(found.fun)
-    raise ArithmeticError(found.message)

@@ -18,19 +18,12 @@ def setting(names: str, values: tuple[float, ...], **more: object) -> dict[str, 
 STABILITY = "lipschitz rounds learning_rate num_records num_silos"
 EMPIRICAL = "diameter learning_rate rounds dimension noise_std silos_per_round lipschitz"
 GRADIENT = "gradient_std batch_size silos_per_round heterogeneity num_silos dimension noise_std"
-RATE = "lipschitz diameter silos_per_round num_records dimension epsilon delta"
-ONE_PASS = (
-    "gradient_std diameter num_records silos_per_round smoothness lipschitz dimension epsilon delta num_silos "
-    "heterogeneity"
-)
 
-BATCH = "lipschitz smoothness diameter num_records dimension epsilon delta silos_per_round"
 BATCH_SC = (
     "num_records smoothness strong_convexity initial_gap epsilon silos_per_round lipschitz dimension delta gradient_std"
 )
 
 LOWER = "gradient_std diameter num_silos num_records lipschitz dimension epsilon"
-ROUNDS = "smoothness diameter silos_per_round lipschitz num_records epsilon dimension"
 ERM = "smoothness diameter lipschitz silos_per_round epsilon num_records dimension delta batch_size num_silos"
 ERM_SC = (
     "smoothness strong_convexity initial_gap silos_per_round epsilon num_records lipschitz dimension delta batch_size "
@@ -38,11 +31,6 @@ ERM_SC = (
 )
 
 STICH = "strong_convexity distance_squared rounds second_moment max_step"
-USER = "lipschitz diameter dimension num_records delta epsilon num_silos"
-ONE_PASS_SC = (
-    "gradient_std strong_convexity num_records silos_per_round lipschitz smoothness dimension epsilon delta num_silos "
-    "heterogeneity"
-)
 SIGMA = "lipschitz num_records rounds epsilon delta"
 STAGES = "smoothness strong_convexity gradient_std initial_gap rounds"
 OPTIMAL = "unprotected log_ratio utility_constant ratio near_optimal_gap conditional_variance"
