@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import high_precision as exact
 import hockeystick as hs
 import hockeystick._core as core
 from compositions import MIXED, REPLACED, SAMPLED, composed
@@ -123,21 +122,6 @@ def test_lower_ends_are_those_of_one_step_at_least(steps):
     found = all_steps.epsilon_bracket(7.5e-12)
     assert 377.0 < alone.epsilon_bracket(7.5e-12).lower <= found.lower <= found.upper
     assert all_steps.delta_bracket(380.0).lower >= alone.delta_bracket(380.0).lower
-
-
-def test_share_of_a_truncated_sample():
-    """One truncated step: above it a mixture with twice the shift, below it a sample of lower rate, both known exactly."""
-    sigma, n, q, largest, eps = 1.0, 1000, 0.01, 12, 0.5
-    step = hs.TruncatedPoissonSampled(hs.Gaussian(sigma), n, q, largest)
-    explained = hs.Accountant().compose(step).explain(epsilon=eps)
-    with mp.workdps(30):
-        sizes = [mp.binomial(n, k) * mp.mpf(q) ** k * (1 - mp.mpf(q)) ** (n - k) for k in range(n + 1)]
-        rate = mp.fsum(min(k, largest) * p for k, p in enumerate(sizes)) / n
-        attained = rate * exact.theta(mp.log1p(mp.expm1(eps) / rate), 1 / sigma)  # of a Poisson sample
-    upper = explained.bracket.upper
-    assert explained.bracket.lower == pytest.approx(float(attained), rel=1e-9)
-    assert explained.shares["pairs"] == pytest.approx((upper - float(attained)) / upper, rel=1e-9)
-    assert explained.shares["rounding"] < 1e-9
 
 
 def truncated(largest):

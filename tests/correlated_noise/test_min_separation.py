@@ -175,19 +175,6 @@ def test_estimate_verify_release():
         hs.Accountant("replace").compose(found.verified(0.5))
 
 
-@pytest.mark.parametrize(("rate", "separation", "noise"), [(0.05, 4, 3.0), (0.01, 16, 4.0), (0.002, 64, 4.0)])
-def test_gains_from_the_separation(rate, separation, noise):
-    """Far below what holds without sampling, and below conditional composition, which knows of no separation."""
-    c, steps = square_root_coefficients(separation), 8 * separation
-    found = min_separated_poisson(
-        c, steps=steps, separation=separation, sampling_rate=rate, noise_multiplier=noise
-    ).delta(1.0)
-    assert found < 0.1 * hs.Accountant().compose(hs.Gaussian(noise / float(np.linalg.norm(c))), 8).delta(1.0)
-    assert found < conditional_composition(
-        c, steps=steps, sampling_rate=rate, noise_multiplier=noise, failure=1e-7
-    ).delta(1.0)
-
-
 @pytest.mark.share(9, by_day=3)
 @pytest.mark.parametrize("bands", [1, 2, 4])
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 4.0), (0.05, 4.0), (0.05, 12.0)])

@@ -34,22 +34,11 @@ def test_trade_off(mu: float, fpr: float) -> None:
         assert log_close(hs.gdp_trade_off(mu, fpr), reference, 1e-13)
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("order", [0.5, 1.0, 2.0, 17.5])
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
 def test_rdp(mu: float, order: float) -> None:
-    """The Renyi divergence of N(mu, 1) from N(0, 1), by quadrature of its definition."""
-    if order == 1:
-        integral = mp.quad(lambda x: mp.npdf(x, mu, 1) * (mu * x - mu * mu / 2), [-20, 0, mu, 20])
-    else:
-        centre = order * mu
-        integral = mp.log(
-            mp.quad(
-                lambda x: mp.npdf(x, mu, 1) ** order * mp.npdf(x, 0, 1) ** (1 - order),
-                [centre - 15, centre, centre + 15],
-            )
-        ) / (order - 1)
-    np.testing.assert_allclose(hs.gdp_rdp(mu, order), float(integral), rtol=1e-10)
+    """The Renyi divergence of N(mu, 1) from N(0, 1)."""
+    assert hs.gdp_rdp(mu, order) == pytest.approx(order * mu**2 / 2, rel=1e-15)
 
 
 def test_limits() -> None:

@@ -154,17 +154,3 @@ def test_tables_are_reproducible() -> None:
     """Recomputing a subsample of the committed tables gives their digits."""
     script = Path(__file__).parents[1] / "reference" / "generate_kernels.py"
     processes.run([sys.executable, script, "--check"], limit=600)
-
-
-def test_strictness_needs_a_common_outcome() -> None:
-    """Trusted aggregator, the four properties: laws that share no outcome have divergence 1 at every epsilon, Gaussians a falling one."""
-    eps = np.linspace(0.0, 700.0, 50)
-
-    def divergence(first: tuple[float, ...], second: tuple[float, ...], at: float) -> float:
-        return sum(max(0.0, p - float(np.exp(at)) * q) for p, q in zip(first, second, strict=True))
-
-    apart = [divergence((0.25, 0.75, 0.0), (0.0, 0.0, 1.0), at) for at in eps]
-    assert apart == [1.0] * len(eps)  # neither falling strictly, nor equal to the total variation at 0 only
-    np.testing.assert_array_equal(hs.theta(eps, inf), 1.0)
-    falling = hs.theta(np.linspace(0.0, 30.0, 50), 1.0)
-    assert (np.diff(falling) < 0).all()

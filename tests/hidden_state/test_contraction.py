@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from fractions import Fraction
 
 import hypothesis
 import hypothesis.strategies as st
@@ -96,19 +95,3 @@ def test_threads(num_threads: int) -> None:
     first, eta = rng.uniform(0, 1, (500, 40)), rng.uniform(0, 1, (500, 40))
     alone = hs.contraction_sum(first, eta, num_threads=1)
     np.testing.assert_array_equal(hs.contraction_sum(first, eta, num_threads=num_threads), alone)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 5])
-def test_the_step_of_the_record_does_not_contract_itself(steps: int) -> None:
-    """Projected SGD, (2): after a binary channel the laws are as far apart as the coefficients of later steps say; one more is refuted."""
-    stay, eta = Fraction(7, 10), Fraction(2, 5)  # the coefficient at epsilon 0 is the distance of the rows
-    assert hs.contraction_coefficient([[0.7, 0.3], [0.3, 0.7]], 0.0) == pytest.approx(0.4, rel=1e-12)
-    first, second = stay, 1 - stay  # chances of the outcome 0 after the record's step
-    for _ in range(steps - 1):
-        first, second = (p * stay + (1 - p) * (1 - stay) for p in (first, second))
-    distance = first - second
-    assert distance == Fraction(2, 5) * eta ** (steps - 1)  # the product from the second step on, attained
-    assert distance > Fraction(2, 5) * eta**steps  # the printed one, from the first: at one step .4 <= .16
-    terms = np.zeros(steps)
-    terms[0] = 0.4
-    assert hs.contraction_sum(terms, np.full(steps, 0.4)) == pytest.approx(float(distance), rel=1e-12)

@@ -34,20 +34,6 @@ def test_slack_of_the_printed_noise(case: str) -> None:
         close(silo.epsilon(delta), spent, rel=1e-2)
 
 
-def test_accountant_of_the_specification() -> None:
-    """The certified curve of a sample without replacement has the specification's values, composed and for one round."""
-
-    def silo(rate: float, multiplier: float, rounds: int) -> hs.Accountant:
-        batch = round(rate * 1000)
-        return isrl.noisy_mb_sgd_accountant(
-            noise_std=2 * multiplier / batch, lipschitz=1.0, num_records=1000, batch_size=batch, rounds=rounds
-        )
-
-    close(silo(0.05, 2.0, 100).epsilon(1e-5), 1.1983, rel=1e-3)
-    close(silo(0.2, 4.0, 50).epsilon(1e-6), 1.7172, rel=1e-3)
-    close(silo(0.1, 1.0, 1).delta([1.0, 0.5]), [2.0712e-4, 2.03254e-3], rel=1e-4)
-
-
 def test_mb_sgd_noise_is_the_least() -> None:
     """The noise found is within the budget, 1e-6 less is not, and a full batch has the closed form of the Gaussian mechanism."""
     shape = {"lipschitz": 2.0, "num_records": 300, "rounds": 25}
@@ -79,30 +65,10 @@ def test_little_noise_is_found_too() -> None:
 
 @given(st.floats(1e-3, 50.0), st.floats(1e-12, 0.5), st.integers(1, 10**6))
 def test_one_pass_noise_is_certified(epsilon: float, delta: float, batch: int) -> None:
-    """The accountant of one Gaussian release agrees that the budget is kept."""
+    """The accountant of one Gaussian release agrees that the budget is kept, and nearly spent."""
     sigma = isrl.one_pass_sigma(lipschitz=3.0, batch_size=batch, epsilon=epsilon, delta=delta)
     release = hs.Accountant("replace").compose(hs.Gaussian(float(sigma) * batch / 3.0))
-    assert release.epsilon(delta) <= epsilon
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "multiplier", "slack"),
-    [
-        (0.5, 1e-5, 7.032, 2.76),
-        (1.0, 1e-5, 3.7306316, 2.60),
-        (0.5, 1e-6, 8.0576185, None),
-        (2.0, 1e-6, 2.230, 2.38),
-        (4.0, 1e-6, 1.194, 2.22),
-        (8.0, 1e-5, 0.600, 2.02),
-    ],
-)
-def test_slack_of_one_pass(epsilon: float, delta: float, multiplier: float, slack: float | None) -> None:
-    """One pass needs the analytic Gaussian mechanism's noise, 2 to 2.8 times less than is printed."""
-    arguments = {"lipschitz": 1.0, "batch_size": 10, "epsilon": epsilon, "delta": delta}
-    sigma = isrl.one_pass_sigma(**arguments)
-    close(sigma * 10 / 2, multiplier, rel=1e-3)
-    if slack is not None:
-        close(published.one_pass_sigma(**arguments) / sigma, slack, rel=3e-3)
+    assert epsilon * (1 - 1e-6) <= release.epsilon(delta) <= epsilon
 
 
 def test_unequal_silos() -> None:
@@ -114,14 +80,3 @@ def test_unequal_silos() -> None:
         2 * lipschitz / n * 3 / float(hs.theta_inverse(e, 1e-5)) for lipschitz, n, e in ((1, 200, 1.0), (2, 100, 0.5))
     ]
     np.testing.assert_allclose(sigmas, [mechanism[0], mechanism[1], mechanism[0]], rtol=1e-7)
-
-
-def test_mean_noise_is_exact() -> None:
-    """Averages over random silos of unequal noise have the variance of the root mean square, by drawing them."""
-    variances = np.array([1.0, 4.0, 9.0, 16.0, 0.25])
-    harmonic = isrl.harmonic_participation({2: 1 / 3, 3: 1 / 3, 5: 1 / 3}, 5).harmonic
-    expected = isrl.mean_noise_std(np.sqrt(variances)) ** 2 / harmonic
-    close(expected, 2.0838889)
-    rng = np.random.default_rng(11)
-    draws = np.array([variances[rng.permutation(5)[:m]].sum() / m**2 for m in rng.choice([2, 3, 5], 40_000)])
-    assert abs(draws.mean() - expected) < 5 * draws.std() / 200

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick import isrl, published
-from silo_arguments import EMPIRICAL, accelerated, close, setting
+from silo_arguments import EMPIRICAL, close, setting
 
 
 def test_epsilon_grid() -> None:
@@ -88,22 +88,6 @@ def test_strongly_convex_bound_tends_to_the_convex() -> None:
     close(isrl.mb_sgd_empirical_bound(**arguments, strong_convexity=1e-9), convex, rel=1e-8)
 
 
-def test_empirical_bound_holds() -> None:
-    """Noisy gradient descent of a linear loss stays below the bound, which is close."""
-    rng, runs, steps, eta, sigma, d = np.random.default_rng(2), 4000, 40, 0.1, 0.5, 3
-    slope = np.eye(d)[0]
-    w, total = np.zeros((runs, d)), np.zeros((runs, d))
-    for _ in range(steps):
-        total += w
-        w = w - eta * (slope + sigma * rng.standard_normal((runs, d)))
-        w /= np.maximum(1.0, np.linalg.norm(w, axis=1, keepdims=True))
-    gap = (total / steps @ slope).mean() + 1.0  # the ball has radius 1, and the best model is -slope
-    bound = isrl.mb_sgd_empirical_bound(
-        diameter=1.0, learning_rate=eta, rounds=steps, dimension=d, noise_std=sigma, silos_per_round=1, lipschitz=1.0
-    )
-    assert gap < bound < 3 * gap
-
-
 def test_moreau_envelope() -> None:
     """The envelope of |v| on [-1, 1] is the Huber function."""
 
@@ -113,36 +97,6 @@ def test_moreau_envelope() -> None:
     for w, value, gradient in ((0.2, 0.04, 0.4), (1.0, 0.75, 1.0)):
         envelope = isrl.moreau_envelope(lambda v: float(abs(v).sum()), prox, [w], 2.0)
         close([envelope.value, envelope.gradient[0]], [value, gradient])
-
-
-@pytest.mark.parametrize(
-    ("convexity", "expected"), [(0.0, (0.25, 0.5, 0.7265625)), (1.0, (0.2, 0.35238095, 0.47619048))]
-)
-def test_accelerated_sgd_of_the_specification(convexity: float, expected: tuple[float, ...]) -> None:
-    """The iterates of the specification, on (w - 1)^2/2 from 0."""
-    found = [accelerated(rounds, 2.0, convexity, lambda w: w - 1, np.zeros(1))[0] for rounds in (1, 2, 3)]
-    close(found, expected)
-
-
-@pytest.mark.parametrize(
-    ("rounds", "variance", "convexity"), [(5, 0.0, 0.0), (40, 0.5, 0.0), (200, 0.5, 0.1), (40, 4.0, 1.0)]
-)
-def test_accelerated_bound_holds(rounds: int, variance: float, convexity: float) -> None:
-    """AC-SA on a quadratic with noisy gradients stays below its bound."""
-    rng, beta, runs = np.random.default_rng(9), 1.0, 2000
-    curvature = np.array([convexity, beta])
-    start = np.full((runs, 2), 1.0)
-    phi = max(2 * beta, math.sqrt(variance * rounds * (rounds + 1) * (rounds + 2) / 6 / 2.0))
-
-    def gradient(w: np.ndarray) -> np.ndarray:
-        return curvature * w + rng.standard_normal(w.shape) * math.sqrt(variance / 2)
-
-    end = accelerated(rounds, phi, convexity, gradient, start)
-    gap = (curvature * end**2).sum(axis=1).mean() / 2
-    bound = isrl.acsa_bound(
-        rounds=rounds, distance_squared=2.0, variance=variance, smoothness=beta, strong_convexity=convexity
-    )
-    assert gap < bound
 
 
 def test_parameters_of_accelerated_sgd() -> None:
@@ -164,18 +118,6 @@ def test_stages() -> None:
     assert len(stages) > 3
     for k in range(1, len(stages) + 1):
         assert isrl.multistage_bound(stages[:k], **losses) <= 5.0 * 2.0**-k
-
-
-def test_multistage_bound_by_simulation() -> None:
-    """On a quadratic with Gaussian gradients, by mean over runs, the gap stays below the bound."""
-    rng, runs, curvature = np.random.default_rng(5), 400, np.array([0.1, 1.0, 10.0])
-    stages, deviation, mu = [(60, 40.0), (80, 80.0)], 0.5, 0.1
-    held = np.ones((runs, 3))
-    gap = float(curvature.sum()) / 2
-    for length, phi in stages:
-        held = accelerated(length, phi, mu, lambda w: w * curvature + rng.normal(0, deviation, w.shape), held)
-    reached = (held**2 @ curvature).mean() / 2
-    assert reached <= isrl.multistage_bound(stages, strong_convexity=mu, variance=3 * deviation**2, initial_gap=gap)
 
 
 SHUFFLED = "smoothness diameter lipschitz silos_per_round num_silos num_records epsilon"

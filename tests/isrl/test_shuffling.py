@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enumeration import either, hockey_stick
 from hockeystick import isrl, published
 from silo_arguments import close
 
@@ -63,40 +62,9 @@ def test_group_privacy_is_the_sum(epsilon: float, delta: float, k: int) -> None:
     assert found.delta <= published.group_privacy(epsilon, delta, k).delta * (1 + 1e-9)
 
 
-def test_binomial_mechanism_against_the_definition() -> None:
-    """The delta of binomial noise is the sum over all outcomes, in both directions."""
-    trials, p, shift, epsilon = 30, 0.3, 4, 0.7
-    mass = np.array([math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)])
-    exact = either(np.pad(mass, (0, shift)), np.pad(mass, (shift, 0)), epsilon)
-    value = isrl.binomial_mechanism_delta(epsilon, trials=trials, probability=p, shift=shift)
-    assert value == pytest.approx(exact, rel=1e-12)
-
-
 def test_binomial_calibration_is_minimal() -> None:
     """One noise bit less does not meet the target."""
     target = {"epsilon": 1.0, "delta": 1e-4}
     b = isrl.calibrate_binomial_b(**target, num_messages=50, levels=5)
     spent = [isrl.binomial_mechanism_delta(1.0, trials=50 * x, probability=0.25, shift=5) for x in (b, b - 1)]
     assert spent[0] <= 1e-4 < spent[1]
-
-
-def test_shuffled_vector_sum() -> None:
-    """The sum of shuffled bits is unbiased, and its error is that of the specification."""
-    rng = np.random.default_rng(4)
-    vectors = rng.standard_normal((200, 3))
-    vectors /= np.maximum(1.0, np.linalg.norm(vectors, axis=1, keepdims=True))
-    protocol = {"lipschitz": 1.0, "levels": 20, "noise_bits": 8, "probability": 0.25, "rng": rng}
-    runs = np.array([isrl.shuffle_vector_sum(vectors, **protocol) for _ in range(2000)])
-    errors = runs - vectors.sum(axis=0)
-    assert (abs(errors.mean(axis=0)) < 4 * errors.std(axis=0) / math.sqrt(2000)).all()
-    assert 9.0 < (errors**2).sum(axis=1).mean() < 10.5
-
-
-def test_deletion_groups() -> None:
-    """Two laws that are near a third: delta by all events is at most (1 + e^eps) delta at 2 eps, and can come close."""
-    reference = np.array([0.5, 0.3, 0.2])
-    first, second = np.array([0.7, 0.2, 0.1]), np.array([0.35, 0.35, 0.3])
-    for epsilon in (0.0, 0.1, 0.3):
-        near = max(either(law, reference, epsilon) for law in (first, second))
-        group = isrl.deletion_to_group(epsilon, near)
-        assert hockey_stick(first, second, group.epsilon) <= group.delta

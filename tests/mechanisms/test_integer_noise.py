@@ -143,18 +143,6 @@ def test_every_vector_is_dominated(sigma, dimension, squared):
                 assert ledger.delta(at_lattice) <= max(exact.delta(o, at_lattice) for o in outcomes) * (1 + 1e-9)
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize(("first", "second"), [((2,), (1, 1, 1, 1)), ((1, 1, 1, 1), (1, 1, 1, 1)), ((2,), (2,))])
-def test_other_vectors_in_other_releases(first, second):
-    """Two releases, each moved by another of the worst vectors, leak no more than the composition of the pair."""
-    with mp.workdps(exact.DIGITS):
-        laws = [tuple(q for _, q in losses_of(1.0, vector)) for vector in (first, second)]
-        outcomes = exact.moved(exact.convolution(*laws), 8)
-        ledger = hs.Accountant().compose(hs.DiscreteGaussianVector(1.0, 2.0), 2)
-        for eps in EPS:
-            assert exact.delta(outcomes, eps) <= ledger.delta(eps)
-
-
 VECTORS = [  # noise on vectors, its kind on one coordinate, and its parameters
     *(
         (hs.DiscreteGaussianVector, hs.DiscreteGaussian, (s,), d)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import hockeystick as hs
 import pairs
 import sampled_gaussian
-from distributions import assert_inside, compose
+from distributions import compose
 from enumeration import either, encloses, product
 from sampled_gaussian import Cell
 
@@ -27,10 +27,10 @@ def test_gaussian_closed_form(mu, steps):
         eps = max(depth * mu + mu * mu / 2, 0.0)
         exact = hs.theta(eps, mu)
         bracket = pld.delta_bracket(eps)
-        assert_inside(bracket, exact, 1e-11 * exact)
+        encloses(bracket, exact, 1e-11)
         if steps <= 100 and exact > 1e-200:
             assert bracket.upper - bracket.lower <= 1.001e-3 * bracket.upper
-        assert_inside(pld.epsilon_bracket(exact), eps, 1e-10 * (eps + 1e-3))
+        encloses(pld.epsilon_bracket(exact), eps, off=1e-10 * (eps + 1e-3))
 
 
 @pytest.mark.share(3)
@@ -40,7 +40,7 @@ def test_dpsgd_reference(case, index):
     noise, rate, steps = sampled_gaussian.NAMED[case]
     delta, exact = sampled_gaussian.DELTAS[index], sampled_gaussian.BY_FFT[case][index]
     bracket = compose(hs.PoissonSampled(hs.Gaussian(noise), rate), steps).epsilon_bracket(delta)
-    assert_inside(bracket, exact, 2e-6)
+    encloses(bracket, exact, off=2e-6)
     assert bracket.upper - bracket.lower <= 2e-3 * bracket.upper
 
 
@@ -68,7 +68,7 @@ def test_discrete_by_enumeration(first, second, eps):
         pairs.append((p / p.sum(), q / q.sum()))
     one, two = (compose(hs.Discrete(*pair), count) for pair, count in zip(pairs, (3, 2), strict=True))
     exact = either(*(product(*[a] * 3, *[b] * 2) for a, b in zip(*pairs, strict=True)), eps)
-    assert_inside(one.compose(two).delta_bracket(eps), exact, 1e-13)
+    encloses(one.compose(two).delta_bracket(eps), exact, off=1e-13)
 
 
 def binomial_delta(high, low, steps, eps, *, infinite, step_eps):
@@ -92,7 +92,7 @@ def test_approximate_dp_closed_form(steps, infinite):
         eps = share * 0.1 * steps
         exact = binomial_delta(high, 1 - infinite - high, steps, eps, infinite=infinite, step_eps=0.1)
         bracket = pld.delta_bracket(eps)
-        assert_inside(bracket, exact, 1e-12 * exact)
+        encloses(bracket, exact, 1e-12)
         assert bracket.upper - bracket.lower <= 1.001e-3 * bracket.upper
 
 
@@ -100,10 +100,10 @@ def test_randomized_response():
     """Binary randomised response composes as a binomial."""
     step = hs.RandomizedResponse(0.5, 2)  # 3/4 against 1/4
     exact = binomial_delta(0.75, 0.25, 20, 3.0, infinite=0.0, step_eps=math.log(3.0))
-    assert_inside(compose(step, 20, adjacency="replace").delta_bracket(3.0), exact, 1e-13)
+    encloses(compose(step, 20, adjacency="replace").delta_bracket(3.0), exact, off=1e-13)
     p, q = np.array([0.625, 0.125, 0.25]), np.array([0.125, 0.625, 0.25])
     bracket = compose(hs.RandomizedResponse(0.5, 4), 5, adjacency="replace").delta_bracket(1.0)
-    assert_inside(bracket, either(product(*[p] * 5), product(*[q] * 5), 1.0), 1e-14)
+    encloses(bracket, either(product(*[p] * 5), product(*[q] * 5), 1.0), off=1e-14)
 
 
 @pytest.mark.share(8, by_day=2)
@@ -130,9 +130,9 @@ def test_one_step_is_exact(noise, rate, eps):
     with mp.workdps(60):
         exact = float(sampled_gaussian.few_steps(Cell(noise, rate, 1, True, eps)))
     bracket = pld.delta_bracket(eps)
-    assert_inside(bracket, exact, 1e-13 * exact)
+    encloses(bracket, exact, 1e-13)
     assert bracket.upper <= bracket.lower * (1 + 1e-7)
-    assert_inside(pld.epsilon_bracket(exact), eps, 1e-12 * eps)
+    encloses(pld.epsilon_bracket(exact), eps, 1e-12)
 
 
 @pytest.mark.share(2)
@@ -173,5 +173,5 @@ def test_two_rare_losses_are_a_sum_over_outcomes():
         for eps in (0.2, 0.4):
             sums = [np.outer(x, x) - math.exp(eps) * np.outer(y, y) for x, y in ((p, q), (q, p))]
             exact = max(float(np.sum(np.maximum(each, 0.0))) for each in sums)
-            assert_inside(twice.delta_bracket(eps), exact, 1e-9 * exact)
+            encloses(twice.delta_bracket(eps), exact, 1e-9)
             assert twice.delta(eps) <= 1.01 * exact

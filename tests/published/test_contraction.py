@@ -102,17 +102,3 @@ def test_corollary_2() -> None:
         published.random_stop_excess_risk_rate(**(RATE | {"noise_std": noise[1:]}))
     with pytest.warns(UnsoundBoundWarning, match="lacks its dimensions and a factor 1/2"):
         published.random_stop_excess_risk_rate(**RATE)
-
-
-def test_suffix_never_helps() -> None:
-    """A stop among the last rounds raises (12): the sum up to the stop grows with the stop."""
-    cell = AGGREGATOR | {"num_users": 100, "batch_size": 10, "loss": "convex"}
-    for changes in ({}, {"learning_rate": 0.5 / np.arange(1.0, 11.0)}, {"noise_std": 8.0}):
-        deltas = [
-            federated.trusted_aggregator_random_stop(0.5, **(cell | changes), suffix=s)
-            for s in (1, 0.75, 0.5, 0.25, 0.1)
-        ]
-        assert np.all(np.diff(deltas) >= 0)
-    twice = cell | {"noise_std": 1.0, "learning_rate": 0.2}
-    first, last = (federated.trusted_aggregator_random_stop(0.0, **twice, suffix=s) for s in (1, 0.1))
-    assert last > 1.8 * first

@@ -82,6 +82,7 @@ def encloses(found, truth, slack=0, off=0, wide=None):
     """Check that both ends hold a number that is known to `slack` of itself and to `off`, and are no further apart than `wide` of the upper one."""
     lower, upper, *_ = found
     error = slack * truth + off
+    assert lower <= upper
     assert lower <= truth + error, f"the lower end {lower!r} is above {truth!r}"
     assert truth - error <= upper, f"the upper end {upper!r} is below {truth!r}"
     if wide is not None:

@@ -34,16 +34,3 @@ STICH = "strong_convexity distance_squared rounds second_moment max_step"
 SIGMA = "lipschitz num_records rounds epsilon delta"
 STAGES = "smoothness strong_convexity gradient_std initial_gap rounds"
 OPTIMAL = "unprotected log_ratio utility_constant ratio near_optimal_gap conditional_variance"
-
-
-def accelerated(rounds: int, phi: float, convexity: float, gradient: object, start: np.ndarray) -> np.ndarray:
-    """Run AC-SA (Algorithm 1) with steps 4 phi/(r(r+1)), unconstrained, on rows of independent runs."""
-    w, average = start.copy(), start.copy()
-    for r in range(1, rounds + 1):
-        a, eta = 2 / (r + 1), 4 * phi / (r * (r + 1))
-        middle = ((1 - a) * (convexity + eta) * average + a * ((1 - a) * convexity + eta) * w) / (
-            eta + (1 - a**2) * convexity
-        )
-        w = (a * convexity * middle + ((1 - a) * convexity + eta) * w - a * gradient(middle)) / (convexity + eta)
-        average = a * w + (1 - a) * average
-    return average

@@ -47,63 +47,23 @@ def changed(votes):
             yield moved
 
 
-HISTOGRAMS = [
-    ([100, 2, 1], 5.0), ([100, 2, 1], 20.0), ([60, 40], 8.0), ([51, 50, 9], 6.0), ([30, 5, 5, 5], 3.0),
-    ([250, 0], 40.0), ([20, 10, 3], 1.5), ([90, 85, 75], 40.0), ([7, 3], 1.0), ([40, 1, 1, 1, 1], 7.0),
+HISTOGRAMS = [  # votes, noise, and how many times as large as the truth the bound is at most, at orders from 2 to 16
+    ([100, 2, 1], 5.0, 1.1), ([100, 2, 1], 20.0, 34.0), ([60, 40], 8.0, 4.0), ([51, 50, 9], 6.0, 2.6), ([30, 5, 5, 5], 3.0, 2.7),
+    ([250, 0], 40.0, 22.0), ([20, 10, 3], 1.5, 1.3), ([90, 85, 75], 40.0, 1.8), ([7, 3], 1.0, 3.3), ([40, 1, 1, 1, 1], 7.0, 9.2),
+    ([240, 5, 5], 40.0, 88.0), ([200, 30, 20], 30.0, 34.0),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("votes", "noise"), HISTOGRAMS)
-def test_divergences(votes, noise):
-    """Both directions, of all votes that one teacher can change, at all orders, are below the bound."""
+@pytest.mark.parametrize(("votes", "noise", "times"), HISTOGRAMS)
+def test_divergences(votes, noise, times):
+    """Both directions, of all votes that one teacher can change, at all orders, are below the bound, not far where it matters."""
     bounds, p = votes_renyi(votes, noise, ORDERS), log_law(votes, noise)
     assert (bounds <= ORDERS / noise**2 * (1 + 1e-9)).all()
-    for moved in changed(votes):
-        q = log_law(moved, noise)
-        for order, bound in zip(ORDERS, bounds, strict=True):
-            for divergence in (renyi(p, q, order), renyi(q, p, order)):
-                assert divergence <= bound * (1 + 1e-6) + 1e-9 / (order - 1)
-
-
-def theorem_6(votes, noise, order):
-    """Return the bound of Papernot et al. 2018, Theorem 6, with the orders that its Section B takes, or infinity."""
-    ranked = sorted(votes, reverse=True)
-    q = sum(0.5 * math.erfc((ranked[0] - n) / (2 * noise)) for n in ranked[1:])
-    if not 0 < q < 1:
-        return math.inf
-    second = noise * math.sqrt(-math.log(q))
-    first = second + 1
-    eps1, eps2 = first / noise**2, second / noise**2
-    if not (second > 1 and order <= first):
-        return math.inf
-    allowed = math.exp((second - 1) * eps2) / (first / (first - 1) * second / (second - 1)) ** second
-    if q > allowed:
-        return math.inf
-    a = (1 - q) / (1 - (q * math.exp(eps2)) ** ((second - 1) / second))
-    b = math.exp(eps1) / q ** (1 / (first - 1))
-    return math.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1)
-
-
-def test_beside_the_theorem_of_the_paper():
-    """Where Theorem 6 says something, which it does of one direction, our bound of both is at most six times as large as it, or as the other."""
-    seen = 0
-    for votes, noise in [*HISTOGRAMS, ([240, 5, 5], 40.0), ([200, 30, 20], 30.0)]:
-        for order in (2.0, 4.0, 8.0, 16.0):
-            printed, found = theorem_6(votes, noise, order), votes_renyi(votes, noise, [order])[0]
-            if printed < order / noise**2:
-                seen += 1
-                p = log_law(votes, noise)
-                reverse = max(renyi(log_law(moved, noise), p, order) for moved in changed(votes))
-                assert found <= 6 * max(printed, reverse) + 1e-12
-    assert seen >= 8
-
-
-def test_the_theorem_of_the_paper_has_one_direction():
-    """Theorem 6 bounds the divergence from these votes to others; that from others to these can be larger than it says."""
-    for votes, noise in (([7, 3], 1.0), ([20, 10, 3], 1.5)):
-        p, printed = log_law(votes, noise), theorem_6(votes, noise, 2.0)
-        assert max(renyi(p, log_law(moved, noise), 2.0) for moved in changed(votes)) <= printed
-        assert max(renyi(log_law(moved, noise), p, 2.0) for moved in changed(votes)) > 1.5 * printed
+    others = [log_law(moved, noise) for moved in changed(votes)]
+    for order, bound in zip(ORDERS, bounds, strict=True):
+        largest = max(max(renyi(p, q, order), renyi(q, p, order)) for q in others)
+        assert largest <= bound * (1 + 1e-6) + 1e-9 / (order - 1)
+        assert not 2 <= order <= 16 or bound <= times * largest + 1e-9
 
 
 def test_the_guarantee_is_gaussian():

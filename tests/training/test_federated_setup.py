@@ -78,40 +78,6 @@ def test_assumptions_are_told(sampling, noise_on):
     assert ("without amplification" in text) == (sampling == "shuffled" and noise_on != "client")
 
 
-def shuffled_delta(eps, clients, noise):
-    """Return delta of a pass over shuffled clients, one a round, where one of them sends +1 or -1, and the others 0.
-
-    The order is not seen: a mixture, over the place of the one, of N(+-1, noise^2) there and N(0, noise^2) elsewhere, on a grid.
-    """
-    axes = np.meshgrid(*[np.linspace(-9, 9, 121)] * clients, indexing="ij")
-    h = (18 / 120) ** clients
-    kernel = [np.exp(-(axis**2) / 2) / math.sqrt(2 * math.pi) for axis in axes]
-
-    def density(sign):
-        total = 0
-        for place in range(clients):
-            moved = np.exp(-((axes[place] - sign / noise) ** 2) / 2) / math.sqrt(2 * math.pi)
-            others = math.prod(kernel[axis] for axis in range(clients) if axis != place)
-            total = total + moved * others / clients
-        return total
-
-    return float(h * np.maximum(density(1) - math.exp(eps) * density(-1), 0).sum())
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize(("clients", "noise"), list(itertools.product([1, 2, 3], [1.0, 2.0])))
-def test_shuffled_clients_stay_below(clients, noise):
-    """The exact delta of a shuffled pass is at most what is claimed, and equal where a round has everybody."""
-    everyone = {"num_clients": clients, "clients_per_round": 1, "rounds": clients}
-    claimed = parameters(**everyone, clip_norm=1.0, noise_std=noise, sampling="shuffled").accountant()
-    for eps in (0.2, 1.0):
-        exact = shuffled_delta(eps, clients, noise)
-        if clients == 1:
-            assert exact == pytest.approx(claimed.delta(eps), rel=1e-2)
-        else:
-            assert exact < claimed.delta(eps)
-
-
 SECURE = {
     "num_clients": 1000,
     "dropouts": 100,
@@ -153,22 +119,6 @@ def test_norms_of_rounded_vectors(dimension):
                 assert sum(p for v, p in found if np.linalg.norm(v) > limit) <= beta * (1 + 1e-12)
                 compared += 1
     assert compared == 320
-
-
-@pytest.mark.parametrize("modulus", [3, 8, 16])
-def test_wrapping_around_leaks_no_more(modulus):
-    """The sum modulo a number has a delta that is at most that of the sum, by enumeration, and so below the upper end."""
-    law = exact.sum_of_discrete_gaussians(1.0, 3)
-    middle = len(law) // 2
-    ledger = hs.Accountant().compose(hs.DistributedDiscreteGaussian(1.0, 3, 2.0, 1))
-    with mp.workdps(40):
-        wrapped = [[mp.mpf(0)] * modulus for _ in range(2)]
-        for k, mass in enumerate(law):
-            wrapped[0][(k - middle + 2) % modulus] += mass
-            wrapped[1][(k - middle) % modulus] += mass
-        for eps in (0.0, 0.3, 1.0, 2.5):
-            seen = exact.delta(list(zip(*wrapped, strict=True)), eps)
-            assert seen <= exact.delta(exact.moved(law, 2), eps) <= ledger.delta(eps)
 
 
 def test_a_client_in_two_dimensions():
