@@ -261,7 +261,7 @@ def legal_cells(count):
 
 def test_every_legal_cell_is_answered_with_bounded_work():
     """Epsilon is finite or infinite but a number, never above the unsampled Gaussian's, and no cell costs more than the cap."""
-    asked = legal_cells(effort.at_night(10_000, by_day=1_000))
+    asked = legal_cells(effort.at_night(10_000, by_day=300))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with ThreadPoolExecutor(2) as pool:

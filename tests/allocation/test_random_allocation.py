@@ -129,6 +129,27 @@ def test_ends_enclose_references(reference, setting, eps):
             assert found.lower >= 0.85 * truth * (1 - error)
 
 
+def rare_by_sampling(noise, num_steps, cut, shift, samples=10_000):
+    """Return E (W - cut)_+ and its standard error: the largest log-normal is the first, drawn around a large value."""
+    rng, r = np.random.default_rng(7), 1 / noise
+    first = rng.normal(shift, 1.0, samples)
+    others = rng.standard_normal((samples, num_steps - 1))
+    mean = (np.exp(r * first - r * r / 2) + np.exp(r * others - r * r / 2).sum(1)) / num_steps
+    weight = np.exp(shift * shift / 2 - shift * first) * (others.max(1) < first) * num_steps
+    values = weight * np.maximum(mean - cut, 0)
+    return values.mean(), values.std() / math.sqrt(samples)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(("num_steps", "eps", "shift"), [(200, 1.0, 6.0), (200, 3.0, 8.5), (1000, 0.7, 7.2)])
+def test_rare_large_ratios_agree_with_sampling(num_steps, eps, shift):
+    """Where one large ratio rules, the ends agree with importance sampling within four standard errors."""
+    found = directions(epoch(1.0, num_steps), eps)[0]
+    mean, error = rare_by_sampling(1.0, num_steps, math.exp(eps), shift)
+    assert error < 0.05 * mean
+    encloses(found, mean, off=4 * error)
+
+
 @settings(max_examples=30)
 @given(
     noise=st.floats(0.5, 4.0),
@@ -195,18 +216,14 @@ def removed_by_sampling(setting, eps, shift, samples=40_000):
     return values.mean(), values.std() / math.sqrt(samples)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("setting", "eps", "shift", "share"),
-    [
-        *(((0.5, 20, 2), 11.0, 2.5, 0.1), ((0.5, 100, 5), 14.8, 1.9, 0.8), ((1.0, 100, 10), 6.5, 0.9, 0.8)),
-        *(((1.0, t, 1), eps, shift, 0.99) for t, eps, shift in ((200, 1.0, 5.0), (1000, 0.7, 6.2), (200, 3.0, 7.5))),
-    ],
+    [((0.5, 20, 2), 11.0, 2.5, 0.1), ((0.5, 100, 5), 14.8, 1.9, 0.8), ((1.0, 100, 10), 6.5, 0.9, 0.8)],
 )
-def test_large_ratios_agree_with_sampling(setting, eps, shift, share):
-    """Where ratios are large the lower end is most of the truth, by importance sampling, and below it, the upper one above."""
+def test_labels_of_large_ratios(setting, eps, shift, share):
+    """Where ratios are large the lower end is most of the truth, by importance sampling, and below it."""
     mean, error = removed_by_sampling(setting, eps, shift)
-    assert share < 0.9 or error < 0.05 * mean
     found = directions(epoch(*setting), eps)[0]
     encloses(found, mean, off=5 * error)
     assert found.lower >= share * (mean - 5 * error)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+import effort
 import hockeystick as hs
 from enumeration import allocated_delta, bracket, directions, encloses, normal_law
 
@@ -86,7 +87,7 @@ def laplace_by_sum(r, num_steps, eps):
     return allocated_delta(laws[0], laws[1] / laws[0], laws[2] / laws[0], num_steps, 1, eps)
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort.at_night(40, by_day=12))
 @given(
     noise=st.floats(0.5, 4.0),
     first=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
@@ -173,7 +174,7 @@ def last_in_closed_form(r, num_steps, points, eps):
     return float(np.sum(weight * (lead * ndtr(-at) + ndtr(r - at) - level * ndtr(-r - at)))) / num_steps
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort.at_night(40, by_day=12))
 @given(noise=st.floats(0.5, 30.0), num_steps=st.integers(3, 4), depth=st.floats(0.01, 6.0))
 def test_random_settings_agree_with_quadrature(noise, num_steps, depth):
     """Both ends enclose a quadrature of ten digits, down to small deltas."""
@@ -223,7 +224,7 @@ def test_many_steps_agree_with_sampling(setting, count, eps):
     assert found.upper - found.lower <= (0.2 if setting[2] == 1 else 0.6) * found.upper
 
 
-@settings(max_examples=25)
+@settings(max_examples=effort.at_night(40, by_day=10))
 @given(
     noise=st.floats(0.25, 50.0),
     num_steps=st.integers(2, 400),

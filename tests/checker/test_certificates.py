@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import effort
 import high_precision as exact
 import hockeystick as hs
 import processes
@@ -77,7 +78,7 @@ STEPS = {  # steps, adjacencies, and what is proved: both ends to the last bit, 
 CASES = [(name, adjacency) for name, (_, adjacencies, _) in STEPS.items() for adjacency in adjacencies]
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(20, by_day=5)
 @pytest.mark.parametrize("asked", ["delta", "epsilon"])
 @pytest.mark.parametrize(("name", "adjacency"), CASES)
 def test_what_is_written_is_proved(check: ModuleType, name: str, adjacency: Any, asked: str) -> None:
@@ -370,7 +371,7 @@ MONTH = f"{dt.datetime.now(dt.UTC):%Y-%m}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", range(100))
+@pytest.mark.parametrize("case", range(effort.at_night(100, by_day=15)))
 def test_random_claims(check: ModuleType, case: int) -> None:
     """Other ones every month: both ends are proved with a thousandth to spare, and no delta a millionth below the lower end is."""
     accountant, at = drawn(random.Random(f"{MONTH} {case}"))

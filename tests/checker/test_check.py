@@ -83,7 +83,7 @@ def by_quadrature(name: str, z: Any) -> Any:
     return mp.quad(lambda x: p(x) * mp.exp(z * mp.log(p(x) / q(x))), [-30, -10, -4, 0, 4, 10, 30])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("need", [0.0, 3.0, 15.0])
 @pytest.mark.parametrize("name", LAWS)
 def test_transforms_and_decays(check: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, need: float) -> None:
@@ -138,6 +138,7 @@ def encloses(bracket: tuple[Any, Any], truth: Any) -> bool:
     return not bracket[0] > truth and not bracket[1] < truth
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("rise", "small"), COARSE)
 def test_brackets_whose_bounds_are_large(
     check: ModuleType, monkeypatch: pytest.MonkeyPatch, rise: float, small: float
@@ -299,6 +300,7 @@ def test_no_loss_is_larger(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -
         assert not is_proved(check, certificate(epsilon, delta, step, (gaussian(1e3), 1), adjacency=adjacency))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("at", "room"), [("most", "0.001"), ("least", "-0.001")])
 def test_just_below_the_largest_loss(check: ModuleType, at: str, room: str) -> None:
     """Of answers all of which must be yes: where the tilt is large the sum goes on for as many terms as its tail needs."""
@@ -319,6 +321,7 @@ def test_rare_samples_whose_sum_is_nearly_too_long(check: ModuleType, lower: boo
     assert is_proved(check, certificate(epsilon, 1e-15 * factor, (sample, 10**6), at=at))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("adjacency", ["add_or_remove", "replace"])
 def test_single_steps(check: ModuleType, adjacency: str) -> None:
     """Against hockey-stick divergences by quadrature and sums, in the direction that is worse: no more and no less is proved."""

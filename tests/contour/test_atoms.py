@@ -102,7 +102,7 @@ def test_sampled_discrete_gaussians_agree_with_enumeration(adjacency, sigma, shi
         exact = max(loss_delta(law, losses, eps) for losses, law in sums)
         if exact < 1e-40:
             continue
-        encloses(accountant.delta_bracket(eps), exact, SLACK)
+        encloses(accountant.delta_bracket(eps), exact, SLACK, wide=2e-3)
         if exact < 0.9:
             encloses(accountant.epsilon_bracket(exact), eps, 1e-9)
 

@@ -37,7 +37,8 @@ def test_no_answer_depends_on_what_was_asked_before(truth):
     for seed in range(3):
         for k in np.random.default_rng(seed).permutation(len(CELLS)):
             assert hs.dpsgd_epsilon(*CELLS[k]) == truth[k]
-    np.testing.assert_array_equal(hs.dpsgd_epsilon(*np.transpose(CELLS)), truth)
+    for threads in (1, 2):
+        np.testing.assert_array_equal(hs.dpsgd_epsilon(*np.transpose(CELLS), num_threads=threads), truth)
     steps, eps = (a.ravel() for a in np.meshgrid([2.0, 3, 5, 9, 14, 30], np.geomspace(0.01, 6.0, 9)))  # in slices
     deltas = hs.dpsgd_delta(1.0, 0.01, steps, eps)
     np.testing.assert_array_equal(deltas, hs.dpsgd_delta(1.0, 0.01, steps[::-1], eps[::-1])[::-1])

@@ -150,6 +150,7 @@ def test_laplace_is_bounded(eps: float, r: float) -> None:
     assert (hs.laplace_theta(eps, r) == 0) == (eps >= r)
 
 
+@pytest.mark.slow
 def test_tables_are_reproducible() -> None:
     """Recomputing a subsample of the committed tables gives their digits."""
     script = Path(__file__).parents[1] / "reference" / "generate_kernels.py"

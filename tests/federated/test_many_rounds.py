@@ -160,6 +160,7 @@ def test_equal_rounds(schedule: str) -> None:
         assert found.limit >= after(1, schedule, 5, 0.1)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("schedule", FALLING)
 @pytest.mark.parametrize("rate", [0.02, 0.3, 1.0, 2.0])
 def test_falling_steps_in_a_ball(schedule: str, rate: float) -> None:

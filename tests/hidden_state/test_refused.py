@@ -60,6 +60,7 @@ nonlinear_contraction([[0.5, 0.6], [0.5, 0.5]], 1.0, 0.5) -> kernel\[0\] must su
 nonlinear_contraction([[0.5, 0.5], [1.0]], 1.0, 0.5) -> TypeError: kernel must be a matrix of numbers whose rows have one length
 nonlinear_contraction([0.5, 0.5], 1.0, 0.5) -> kernel must be a matrix with at least one row and one column, not of shape \(2,\)
 pnsgd_lipschitz(learning_rate=1.99, smoothness=1.0, strong_convexity=0.1) -> learning_rate must be at most 2/\(smoothness \+ strong_convexity\)
+pnsgd_gaussian(1.0, **ONCE | {"learning_rate": 1.99, "smoothness": 1.0, "strong_convexity": 0.1}) -> learning_rate must be at most
 iteration_rdp(**STEPS | {"order": 1.0}) -> order must be above 1
 iteration_rdp(**STEPS | {"order": math.inf}) -> order must be above 1 and finite
 iteration_rdp(**STEPS | {"lipschitz": math.nan}) -> lipschitz must be non-negative

@@ -273,21 +273,6 @@ def test_of_random_allocation(noise, steps):
     assert accountant.rdp(3.0) == pytest.approx(max(made.renyi(3.0, True), made.renyi(3.0, False)), rel=1e-12)
 
 
-def test_of_user_profiles_and_reveals():
-    """Finite where the losses are, infinite where a loss is."""
-    p, q = 0.7, 0.4  # a binary mechanism, given by its curve
-    curve = lambda eps: max(p - math.exp(eps) * q, 0.0) + max((1 - p) - math.exp(eps) * (1 - q), 0.0)
-    back = lambda eps: max(q - math.exp(eps) * p, 0.0) + max((1 - q) - math.exp(eps) * (1 - p), 0.0)
-    known = composed((hs.PrivacyProfile.from_function(curve, back), 1))
-    for order in (1.0, 2.0, 5.0):
-        truth = max(
-            from_mean(float(sum(y * convex(np.log(x / y), order) for x, y in both)), order)
-            for both in (((p, q), (1 - p, 1 - q)), ((q, p), (1 - q, 1 - p)))
-        )
-        assert truth * (1 - 1e-12) <= known.rdp(order)
-    assert composed((hs.ApproximateDP(0.5, 1e-9), 1)).rdp(3.0) == math.inf
-
-
 def test_deep_orders_fall_back_on_the_noise_alone():
     """Beyond what doubles reach the bound is that of the noise without sampling, never less than the truth."""
     for order in (50.0, 400.0, 1e5):

@@ -387,7 +387,7 @@ LAWS = (
 )
 
 
-@pytest.mark.share(26, by_day=2)
+@pytest.mark.share(26, by_day=13)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]!r}-{case[1]}")
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(law, case):
@@ -456,7 +456,7 @@ SAMPLED = {
 WITHOUT_LOWER_END = (hs.ZeroConcentratedDP, hs.RenyiDP, hs.PrivateSelection)
 
 
-@pytest.mark.share(48, by_day=2)
+@pytest.mark.share(48, by_day=8)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("mechanism", ALL, ids=repr)
 @pytest.mark.parametrize("sampler", SAMPLED)
