@@ -94,6 +94,7 @@ expected_gap([0, 0], [[1, 0, 0]], 0) -> covariance must have the shape
 expected_gap_from_samples([1.0, 2.0], 0) -> samples must have the shape
 total_variance(FAIR, [0, 2, 3], [1, 3]) -> means must have one entry for each weight
 federated_utility_loss([0.1]) -> losses must have the shape
+averaged_posterior(KERNEL, [1.0]) -> a row for each weight
 max_bayesian_privacy_leakage(KERNEL, [1.0, 0.0]) -> prior must be positive
 federated_privacy_leakage([0.9]) -> per_client
 federated_privacy_leakage([]) -> per_client must not be empty
