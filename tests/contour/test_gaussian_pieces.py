@@ -161,7 +161,7 @@ def test_a_pair_without_a_cumulant_is_refused():
 
 
 @pytest.mark.share(6, by_day=3)
-@pytest.mark.parametrize("family", [replaced, fixed_size, gaussian_sample])
+@pytest.mark.parametrize("family", [replaced, fixed_size, gaussian_sample, whole_mixture, sampled_mixture])
 @pytest.mark.parametrize("seed", range(4))
 def test_two_steps_lie_in_the_bracket(family, seed):
     """Delta of two steps, by quadrature over one step's loss, lies between the contour's certified ends."""

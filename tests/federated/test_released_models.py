@@ -7,9 +7,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import hockeystick as hs
 import mixture_chain
 import small_federations
 import theorems
+from enumeration import hockey_stick
 from hockeystick import last_iterate
 from hockeystick.federated import released_models
 from hockeystick.federated.released_models import (
@@ -69,6 +71,25 @@ def test_no_federation_leaks_more(kind, numbers, noise):
     for eps, found in largest(law).items():
         upper = pair.one_step(True, False, eps)[1]
         assert upper * attained(kind, eps, noise) <= found <= upper * (1 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize(
+    ("step", "sets", "points"),
+    [
+        (PoissonMean(2 / 0.7, 0.4, 1.0, 4), small_federations.poisson(0.4), 500),
+        (RemainingMean(2 / 0.7, 0.5, 2, 0.3), small_federations.remaining(2, 0.3), 250),
+    ],
+    ids=["poisson", "remaining"],
+)
+def test_two_rounds(step, sets, points):
+    """Both rounds against opposite models, in the same and in mixed order: below the accountant's bound."""
+    others, edges = (-1.0, -1.0, -1.0), np.linspace(-7.0, 7.0, points)
+    joint = [law_of_mean(sets, others, mine, 0.0, use=1.0, noise=0.7, edges=edges) for mine in (1.0, -1.0)]
+    laws = [law.sum(axis=0) if isinstance(step, PoissonMean) else law.ravel() for law in joint]
+    bound = hs.Accountant("replace").compose(step, 2)
+    for (p1, q1), (p2, q2) in itertools.product([laws, laws[::-1]], repeat=2):
+        for eps in EPSILONS:
+            assert hockey_stick(np.outer(p1, p2), np.outer(q1, q2), eps) <= bound.delta(eps) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("others", "rate"), [(1, 0.5), (99, 0.05), (5000, 0.3), (40, 0.999), (10**5, 1e-4)])

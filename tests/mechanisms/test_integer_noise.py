@@ -13,7 +13,7 @@ from scipy.special import ive
 import hockeystick as hs
 import integer_laws as exact
 import slow_values
-from enumeration import bracket, encloses
+from enumeration import bracket, either, encloses, product
 from hockeystick import _core
 
 KINDS = {"gaussian": hs.DiscreteGaussian, "laplace": hs.DiscreteLaplace}
@@ -32,6 +32,22 @@ def test_one_step_agrees_with_the_sum(kind, scale, sensitivity, adjacency, rate)
                 lower, upper = pair.one_step(forward, False, eps)
                 assert lower <= truth <= upper
                 assert upper - lower <= 1e-11 * (1 + abs(mp.log(truth + mp.mpf("1e-300")))) * truth + mp.mpf("1e-300")
+
+
+@pytest.mark.parametrize(("adjacency", "times"), [("add_or_remove", 1), ("replace", 2)])
+@pytest.mark.parametrize(
+    ("noise", "law"),
+    [
+        (hs.DistributedDiscreteGaussian(1.0, 3, 2.0, 1), exact.sum_of_discrete_gaussians(1.0, 3)),
+        (hs.Skellam(3.0, 2.0, 1), exact.skellam(3.0)),
+    ],
+)
+def test_two_steps_agree_with_all_outcomes(noise, law, adjacency, times):
+    """Two releases, outcome by outcome, lie in the bracket; what is left out has a mass below 1e-15."""
+    middle, reach = len(law) // 2, min(len(law) // 2 - 4, 90)
+    p, q = (np.array([float(law[middle + k - shift]) for k in range(-reach, reach + 1)]) for shift in (2 * times, 0))
+    for eps in (0.0, 0.5, 2.0):
+        encloses(bracket(noise, eps, 2, adjacency), either(product(p, p), product(q, q), eps), 1e-12, 1e-15, 2e-3)
 
 
 @given(sigma=st.floats(0.2, 20.0), less=st.integers(1, 6), more=st.integers(0, 6), eps=st.floats(-1.0, 5.0))
@@ -122,6 +138,16 @@ def test_every_vector_is_dominated(sigma, dimension, squared):
             at_lattice = (2 * round(eps * sigma**2 + squared / 2) - squared) / (2 * sigma**2)
             if dimension is None and at_lattice >= 0 and squared >= 4:  # several vectors cannot be made larger
                 assert ledger.delta(at_lattice) <= max(exact.delta(o, at_lattice) for o in outcomes) * (1 + 1e-9)
+
+
+def test_other_vectors_in_other_releases():
+    """Two releases, each moved by another of the worst vectors, leak no more than the composition of the pair."""
+    with mp.workdps(exact.DIGITS):
+        laws = [tuple(q for _, q in losses_of(1.0, vector)) for vector in ((2,), (1, 1, 1, 1))]
+        outcomes = exact.moved(exact.convolution(*laws), 8)
+        ledger = hs.Accountant().compose(hs.DiscreteGaussianVector(1.0, 2.0), 2)
+        for eps in EPS:
+            assert exact.delta(outcomes, eps) <= ledger.delta(eps)
 
 
 VECTORS = [  # noise on vectors, its kind on one coordinate, and its parameters

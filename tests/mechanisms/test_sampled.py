@@ -187,6 +187,33 @@ def test_rate_among_silent_records(size, rate, most, adjacency):
     assert exact.lower * (1 - 1e-9) <= found <= exact.upper * (1 + 1e-12)
 
 
+CHANGED = {"add_or_remove": [], "replace": [-1.0], "zeroed out": [0.0]}  # in the place of a record that contributes 1
+TWO_STEPS = [
+    *itertools.product(("add_or_remove", "replace"), (0.7, 2.0), [(3, 0.3, 2), (4, 0.1, 1), (5, 0.4, 4), (5, 0.9, 2)]),
+    *itertools.product(["zeroed out"], (0.4, 1.0), [(3, 0.3, 2), (4, 0.1, 1), (5, 0.4, 4), (4, 0.9, 2)]),
+]
+
+
+@pytest.mark.share(8, by_day=2)
+@pytest.mark.parametrize(("change", "noise", "sample"), TWO_STEPS)
+def test_no_two_truncated_steps_leak_more(change, noise, sample):
+    """Two steps on one data set, or on two of opposite contributions, stay below the bracket, in either direction."""
+    others, rate, most = sample
+    step = truncating(Setting(hs.Gaussian(noise), others + 1, rate, most), zeroed_out=change == "zeroed out")
+    edges, steps = np.linspace(-7 - 8 * noise, 7 + 8 * noise, 300), []
+    for value in (-1.0, 0.0, 1.0):
+        p, q = (
+            noisy_sum(truncated([value] * others + mine, rate, most), edges, lambda x: ndtr(x / noise))
+            for mine in ([1.0], CHANGED[change])
+        )
+        steps += [(p, q), (q, p)]
+    adjacency = "replace" if change == "replace" else "add_or_remove"
+    upper = {eps: bracket(step, eps, 2, adjacency).upper for eps in (0.0, 0.3, 1.0, 2.0)}
+    for (p1, q1), (p2, q2) in itertools.combinations_with_replacement(steps, 2):
+        p, q = np.outer(p1, p2), np.outer(q1, q2)
+        assert all(either(p, q, eps) <= most * (1 + 1e-9) + 1e-12 for eps, most in upper.items())
+
+
 @given(
     scale=st.floats(0.5, 3.0),
     others=st.lists(st.sampled_from(VALUES), min_size=3, max_size=3),
@@ -337,7 +364,7 @@ def test_large_losses_of_one_batch():
     assert sorted(deltas, reverse=True) == deltas
 
 
-@pytest.mark.share(12, by_day=4)
+@pytest.mark.share(12, by_day=3)
 @pytest.mark.parametrize("eps", LARGE)
 @pytest.mark.parametrize(("n", "size", "noise"), [(1000, 180, 2.0), (50, 20, 3.0), (10000, 64, 0.8)])
 def test_copies_are_told_only_where_that_is_sharp(n, size, noise, eps):
@@ -521,6 +548,28 @@ def test_state():
     del state["steps"][0]["mechanism"]["zeroed_out"]
     older = hs.TruncatedPoissonSampled(hs.Gaussian(1.0), 100, 0.05, 9)
     assert hs.Accountant.from_state_dict(state).ledger == {older: 3}
+
+
+def test_two_steps_are_an_integral():
+    """Two steps are the mean of one step's curve over the losses of the other, label by label."""
+    eps = 1.0
+    rate, last, excess, swapped = STEP._pair("add_or_remove").parameters[1:5]
+    assert swapped == 0
+    rows = [
+        (1 - last * (1 + excess), 1 - rate, rate),
+        (last, 1 - rate, rate * (1 + excess)),
+        (last * excess, 1 - rate, 0.0),
+    ]
+    x, density = enumeration.normal_law(-12, 13, 10_001)
+    exact = 0.0
+    for weight, kept, moved in rows:
+        ratio = kept + moved * np.exp(x - 0.5)
+        for other, *row in rows:
+            curve = np.array([divergence(*row, 1.0, math.exp(eps) / r) for r in ratio])
+            exact += weight * other * np.sum(density * ratio * curve)
+    found = enumeration.directions(STEP, eps, 2)[0]
+    encloses(found, exact, slack=1e-6)
+    assert found.upper <= exact * (1 + 1e-2)
 
 
 @pytest.mark.parametrize("zeroed_out", [False, True])
