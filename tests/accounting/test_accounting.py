@@ -88,6 +88,7 @@ def test_a_count_of_zero_composes_nothing():
     assert accountant.compose(hs.Laplace(1.0), 0).compose(SAMPLED, 0.0) is accountant
     assert accountant.ledger == {hs.Gaussian(2.0): 3}
     assert accountant.delta_bracket(0.5) == alone.delta_bracket(0.5)
+    assert repr(alone.compose(SAMPLED, 3.0)) == repr(accountant.compose(SAMPLED, 3))  # also as a float
     spent = alone.epsilon(1e-5)
     assert not accountant.would_exceed(hs.Laplace(1e-3), 0, epsilon=spent, delta=1e-5)
     with pytest.raises(ValueError, match="replaced, not added or removed"):

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,25 @@ def epoch(noise, num_steps, num_selected=1):
 def ends(*setting, count=1):
     """Return the accountant of some epochs."""
     return hs.Accountant().compose(epoch(*setting), count)
+
+
+def one_of_two(noise, _steps, _selected, eps):
+    """Return both deltas of one of two steps: over the second log-normal, that of the first in closed form."""
+
+    def above(cut):  # E (W - cut)_+
+        def given(level):  # E (first - level)_+
+            if level <= 0:
+                return 1 - level
+            at = mp.log(level) / r
+            return mp.ncdf(r / 2 - at) - level * mp.ncdf(-r / 2 - at)
+
+        kink = mp.log(2 * cut) / r + r / 2  # where the second alone reaches the cut
+        points = sorted([*range(-30, 31, 2), kink, kink - r, kink + r])
+        return mp.quad(lambda x: mp.npdf(x) * given(2 * cut - mp.exp(r * x - r * r / 2)) / 2, points)
+
+    with mp.workdps(30):
+        r, ratio = 1 / mp.mpf(noise), mp.exp(eps)
+        return above(ratio), 1 - ratio + ratio * above(1 / ratio)  # E (W - cut) = 1 - cut
 
 
 def put_by_contour(noise, num_steps, cut):
@@ -105,8 +125,9 @@ def cases(reference, noises, subsets, *shares):
 
 
 FEW = [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)]
-ERRORS = {by_quadrature: 1e-6, by_contour: 1e-5}  # relative, of the references
+ERRORS = {one_of_two: 0, by_quadrature: 1e-6, by_contour: 1e-5}  # relative, of the references
 REFERENCES = [
+    *cases(one_of_two, (1.0,), [(2, 1)], 0.3, 0.0, 1.1),
     *cases(by_quadrature, (0.4, 0.8, 2.0, 9.0), FEW, 0.0, 0.4, 1.5),
     *((by_quadrature, (noise, 3, 1), eps) for noise, eps in ((0.6, 2.36), (4.0, 0.2))),
     *((by_contour, (noise, t, 1), eps) for noise, t, eps in ((1.0, 1000, 0.1), (0.7, 37, 0.5), (0.7, 37, 1.5))),
@@ -114,7 +135,7 @@ REFERENCES = [
 ]
 
 
-@pytest.mark.share(12, by_day=3)
+@pytest.mark.share(12, by_day=4)
 @pytest.mark.parametrize(("reference", "setting", "eps"), REFERENCES)
 def test_ends_enclose_references(reference, setting, eps):
     """The ends enclose the truth; that of labels loses a few per cent, that of one step a few thousandths, even where delta is tiny."""
@@ -265,6 +286,25 @@ def test_extreme_subsets_have_brackets(noise, num_steps, num_selected):
     for eps in (0.0, 1.0, 30.0):
         for found in directions(epoch(noise, num_steps, num_selected), eps):
             assert 0 <= found.lower <= found.upper <= 1
+
+
+def test_two_epochs_agree_with_an_integral():
+    """Delta of two epochs: that of one, over the ratio of the other."""
+    noise, num_steps, eps = 1.0, 20, 0.8
+    found = directions(epoch(noise, num_steps), eps, 2)[0]
+    for upper in (True, False):
+        ((pair, _),) = epoch(noise, num_steps)._pairs("add_or_remove", upper=upper)
+        size, *rest = pair.parameters
+        # masses of P and Q where the record is removed, and where it is added; for upper ends what is allocated
+        masses, allocated = np.split(np.array(rest), [4 * int(size)])
+        assert allocated.tolist() == ([1 / noise, num_steps] if upper else [])
+        p, q = np.split(masses, 4)[:2]
+        p, q = p[q > 0], q[q > 0]
+        delta = float(np.maximum(np.outer(p, p) - math.exp(eps) * np.outer(q, q), 0).sum())
+        if upper:
+            assert delta <= found.upper <= delta * 1.01
+        else:
+            assert delta * 0.99 <= found.lower <= delta
 
 
 def test_deep_tails_keep_their_digits():

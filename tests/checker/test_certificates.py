@@ -78,7 +78,7 @@ STEPS = {  # steps, adjacencies, and what is proved: both ends to the last bit, 
 CASES = [(name, adjacency) for name, (_, adjacencies, _) in STEPS.items() for adjacency in adjacencies]
 
 
-@pytest.mark.share(20, by_day=5)
+@pytest.mark.share(20, by_day=2)
 @pytest.mark.parametrize("asked", ["delta", "epsilon"])
 @pytest.mark.parametrize(("name", "adjacency"), CASES)
 def test_what_is_written_is_proved(check: ModuleType, name: str, adjacency: Any, asked: str) -> None:

@@ -56,6 +56,28 @@ def test_against_quadrature(strategy, rate, noise):
         assert found.epsilon(failure + 0.1) == pytest.approx(alone.epsilon(0.1), rel=1e-9)
 
 
+def test_chosen_updates_gain_nothing():
+    """Updates of any sign, chosen by the first release, leak no more than equal ones."""
+    rng = np.random.default_rng(22)
+    noise, rate = 1.3, 0.3
+    strategy = toeplitz([1.0, 0.8], 2)
+    exact = exact_deltas(strategy, rate, noise, EPSILONS)
+    line = np.linspace(-9.0, 11.0, 301)
+    first, second = np.meshgrid(line, line, indexing="ij")
+    density = np.exp(-0.5 * (first**2 + second**2) / noise**2) / (2 * math.pi * noise**2) * (line[1] - line[0]) ** 2
+    for _ in range(5):
+        cuts, signs = np.sort(rng.normal(size=3)), rng.choice([-1.0, 0.0, 1.0], 4)
+        second_update = signs[np.searchsorted(cuts, first)] * rng.choice([1.0, 0.6])
+        ratio = np.zeros_like(first)
+        for (one, two), weight in zip(*as_arrays(batch_law(2, 1, rate), 2), strict=True):
+            mean_1, mean_2 = one * strategy[0, 0], one * strategy[1, 0] + two * strategy[1, 1] * second_update
+            ratio += weight * np.exp((first * mean_1 + second * mean_2 - 0.5 * (mean_1**2 + mean_2**2)) / noise**2)
+        for epsilon, truth in zip(EPSILONS, exact, strict=True):
+            removed = float((density * np.maximum(ratio - math.exp(epsilon), 0)).sum())
+            added = float((density * np.maximum(1 - math.exp(epsilon) * ratio, 0)).sum())
+            assert max(removed, added) <= truth + 1e-4  # of the rule, where updates jump
+
+
 def test_posteriors_fail_as_seldom_as_stated():
     """Of 40,000 trainings, no more have a posterior above its bound than the failure probability allows, with and without the record."""
     rng = np.random.default_rng(23)

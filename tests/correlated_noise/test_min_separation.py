@@ -178,17 +178,18 @@ def test_estimate_verify_release():
 @pytest.mark.share(9, by_day=3)
 @pytest.mark.parametrize("bands", [1, 2, 4])
 @pytest.mark.parametrize(("rate", "noise"), [(0.01, 4.0), (0.05, 4.0), (0.05, 12.0)])
-def test_certified_bounds_are_above(bands: int, rate: float, noise: float) -> None:
-    """What is certified for records that ignore coins is never below what samples say, and more separation leaks less."""
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_certified_bounds_are_above(bands: int, rate: float, noise: float, warm_start: bool) -> None:
+    """What is certified for records that ignore coins, or are as far apart, is never below what samples say, and more separation leaks less."""
     c = square_root_coefficients(bands)
     setting = {"steps": 60, "sampling_rate": rate, "noise_multiplier": noise}
     bound = conditional_composition(c, **setting, failure=1e-8)
+    apart = [setting | {"separation": b, "warm_start": warm_start} for b in (bands, 6 * bands)]
+    closer, farther = (min_separated_poisson(c, **one) for one in apart)
     for eps in (0.05, 0.4):
         near, far = (
-            estimate_min_separation_delta(
-                c, **setting, separation=b, epsilon=eps, samples=20_000, confidence=SURE, seed=5
-            )
-            for b in (bands, 6 * bands)
+            estimate_min_separation_delta(c, eps, **one, samples=20_000, confidence=SURE, seed=5) for one in apart
         )
-        assert far.lower <= near.upper
-        assert near.lower <= bound.delta(eps)
+        assert warm_start or far.lower <= near.upper
+        assert near.lower <= min(bound.delta(eps), closer.delta(eps))
+        assert far.lower <= farther.delta(eps)

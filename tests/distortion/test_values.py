@@ -42,6 +42,7 @@ federated_privacy_leakage([0.1, 0.3, 0.2]) -> 0.3
 max_bayesian_privacy_leakage([[1, 0]], FAIR) -> math.inf
 max_bayesian_privacy_leakage([[1, 0], [1, 0]], [1, 0]) -> 0.0
 leakage_tv_coefficient([400, math.inf]) -> (math.inf, math.inf)
+belief_shift_bound(2, 0.25) -> math.sqrt(0.25 * LOG_2)
 belief_shift_bound(math.inf, 0.0) -> 0.0
 total_variation_distance(FAIR, [0.9, 0.1]) -> 0.4
 total_variation_distance([0.2, 0.3, 0.5], [0.1, 0.6, 0.3]) -> 0.3

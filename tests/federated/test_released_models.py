@@ -6,6 +6,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import hockeystick as hs
 import mixture_chain
@@ -24,7 +25,7 @@ from hockeystick.federated.released_models import (
     RemainingMean,
     smallest_of,
 )
-from small_federations import EPSILONS, largest, law_of_mean
+from small_federations import EPSILONS, cells, largest, law_of_mean
 
 SHARES = {  # of what some clients' mean tells by its pair: how many are drawn, rates, dropouts, and how often the record is used
     "fixed": [(1, 1.0), (2, 1.0), (3, 0.4), (4, 0.3), (2, 0.2)],
@@ -90,6 +91,26 @@ def test_two_rounds(step, sets, points):
     for (p1, q1), (p2, q2) in itertools.product([laws, laws[::-1]], repeat=2):
         for eps in EPSILONS:
             assert hockey_stick(np.outer(p1, p2), np.outer(q1, q2), eps) <= bound.delta(eps) * (1 + 1e-9)
+
+
+def test_the_fixed_size_pair_is_false_for_poisson_samples():
+    """A hundred clients at the rate 0.05, models two deviations apart: 1.7e-6 is attained, and the pair of five clients says 2.3e-9."""
+    rate, eps, edges = 0.05, 2.0, np.linspace(-12.0, 12.0, 20_001)
+    laws = []
+    for mine in (1.0, -1.0):
+        law = np.zeros(edges.size)
+        for others in range(60):  # all at -1; more are drawn with probability below 1e-40
+            weight = binom.pmf(others, 99, rate)
+            law += weight * rate * cells((mine - others) / (others + 1), 1 / math.sqrt(others + 1), edges)
+            if others:
+                law += weight * (1 - rate) * cells(-1.0, 1 / math.sqrt(others), edges)
+            else:
+                law[-1] += weight * (1 - rate)
+        laws.append(law)
+    attained = hockey_stick(*laws, eps)
+    wrong = FixedMean(2 / math.sqrt(5), rate)._pair("replace").one_step(True, False, eps)[1]
+    right = PoissonMean(2.0, rate, 1.0, 100)._pair("replace").one_step(True, False, eps)[1]
+    assert 100 * wrong < attained <= right
 
 
 @pytest.mark.parametrize(("others", "rate"), [(1, 0.5), (99, 0.05), (5000, 0.3), (40, 0.999), (10**5, 1e-4)])

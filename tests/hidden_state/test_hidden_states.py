@@ -130,6 +130,18 @@ def test_every_round_with_schedules() -> None:
     assert closest < 1.05
 
 
+def test_large_steps_break_the_papers_contraction() -> None:
+    """Equation 14's M is no Lipschitz constant beyond 2/(beta + rho): there Theorem 4's formula is below the exact value, and `best` is not."""
+    eps, beta, rho, rate, noise, diameter = 6.0, 1.0, 0.1, 1.99, 0.25, 2.0
+    common = {"index": 1, "smoothness": beta, "learning_rate": rate, "noise_std": noise, "diameter": diameter}
+    quadratic = {"gradient_map": "quadratic", "record": 1.0, "neighbour": -1.0}  # its strong convexity is at least rho
+    exact = last_iterate.chain_delta(eps, **common, **quadratic, rounds=2)
+    m = math.sqrt(1 - 2 * rate * beta * rho / (beta + rho))
+    assert exact.lower > 0.478
+    assert hs.theta(eps, 2 * 2.0 / noise) * hs.theta(eps, m * diameter / (rate * noise)) < 0.2931
+    assert last_iterate.best(eps, **common, num_records=2, lipschitz=2.0, strong_convexity=rho).delta >= exact.lower
+
+
 def test_cyclic() -> None:
     """On random chains every bound is at least the certified one; each comes close to some."""
     rng = np.random.default_rng(25)

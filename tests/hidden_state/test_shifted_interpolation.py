@@ -1,4 +1,4 @@
-"""The optimum of shifted interpolation against two independent solvers, its certificate and its attained chain."""
+"""The optimum of shifted interpolation against three independent solvers, its certificate and its attained chain."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from interpolation import by_all_starts, by_max_min, by_pooling
+from interpolation import by_all_starts, by_max_min, by_pooling, by_quadratic_programming
 
 VECTORS = json.loads((Path(__file__).parents[1] / "reference" / "values" / "shifted_interpolation.json").read_text())
 FACTOR = st.one_of(st.floats(1e-9, 3.0), st.sampled_from([0.0, 1.0, 0.5, 2.0]))
@@ -56,6 +56,14 @@ def test_vectors(case: dict) -> None:
     assert_certificate(found, np.array(case["rho"], float), np.array(case["gamma"], float), 0.0)
     if 0 not in case["rho"]:  # else the weights are not unique
         np.testing.assert_allclose(found.weights, case["weights"], rtol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_against_quadratic_programming(seed: int) -> None:
+    """A general solver on the constrained problem finds the same minimum."""
+    rho, gamma = random_rounds(np.random.default_rng(seed), 3 + 2 * seed)
+    found = hs.shifted_interpolation(rho, gamma, initial_gap=2.0)
+    assert math.isclose(by_quadratic_programming(rho, gamma, 2.0), found.value, rel_tol=1e-5)
 
 
 @hypothesis.given(st.lists(ROUND, min_size=1, max_size=12), st.sampled_from([0.0, 0.3, 10.0]))

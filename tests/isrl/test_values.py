@@ -44,6 +44,11 @@ averaging_weights(strong_convexity=1.0, learning_rate=0.9, rounds=100_000)[-2:] 
 ROUNDED = """
 multistage_schedule(**setting(STAGES, (1.0, 0.1, 1.0, 1.0, 2000)))[0] -> (1707, 12887.572)
 multistage_schedule(**setting(STAGES, (10.0, 0.1, 2.0, 5.0, 20_000)))[2] -> (5462, 131874.6)
+mb_sgd_rounds(**setting(ROUNDS, (1, 2, 25, 1, 1000, 1, 10))) -> 25316.228
+mb_sgd_rounds(**setting(ROUNDS, (1, 2, 25, 1, 1000, 1, 10), strong_convexity=0.1)) -> 25000
+mb_sgd_rounds(**setting(ROUNDS, (10, 1, 10, 1, 500, 0.05, 50), strong_convexity=0.1)) -> 965.66275
+uniform_stability(**setting(STABILITY, (1, 10**9, 0.1, 1000, 10), smoothness=1, strong_convexity=0.1))
+    -> 4 / (0.1 * 9999)
 step_size_stich(**setting(STICH, (0.5, 1, 50, 0, 0.25))) -> 0.25
 noisy_gradient_variance(**setting(GRADIENT, (1, 10, 20, 2, 20, 10, 0.5))) -> 0.13
 erm_rounds(**setting(ERM, (None, None, 1, 25, 1, 1000, 10, 1e-5, 100, 25))) -> 465.9906
@@ -70,6 +75,10 @@ NAMES = {
     },
 }  # fmt: skip
 FORMULAS = """
+accelerated_parameters(rounds=10, distance_squared=1.0, variance=0.01, smoothness=3.0)
+    -> (6.0, 0.1 / sqrt(10), 6.0 + 2 * 0.1 / sqrt(10))
+acsa_bound(rounds=10, distance_squared=10.0, variance=1.0, smoothness=1.0, strong_convexity=1.0)
+    -> 2 * sqrt(22) * 10 / (10 * 11) + 2 / 11
 shuffle_rounds(**SHUFFLED) -> 1000
 published.shuffle_rounds(**SHUFFLED) -> 100
 shuffle_rounds(**SHUFFLED | {"smoothness": 40.0, "strong_convexity": 0.5}) -> 640 * log(40 * 0.5 * 100**2 / 2)

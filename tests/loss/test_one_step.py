@@ -86,6 +86,17 @@ def test_laplace_against_distribution_functions(shift, rate, forward):
     assert step.masses(forward, low * (1 + 1e-12))[0] == pytest.approx(0.0, abs=1e-300)
 
 
+@pytest.mark.parametrize("forward", [True, False])
+def test_sampled_discrete_is_the_mixture(forward):
+    """Poisson sampling of a pair with infinite losses equals the discrete pair of mixtures."""
+    p, q, rate = [0.5, 0.3, 0.2, 0.0], [0.1, 0.3, 0.0, 0.6], 0.25
+    mixed = [(1 - rate) * b + rate * a for a, b in zip(p, q, strict=True)]
+    sampled, direct = pair("discrete", [*p, *q], rate), pair("discrete", [*mixed, *q])
+    for eps in [-2.0, -0.25, 0.0, 0.1, 0.25, 0.287, 0.5, 2.0]:
+        assert sampled.delta(forward, eps) == pytest.approx(direct.delta(forward, eps), rel=1e-13, abs=1e-16)
+        assert sampled.masses(forward, eps) == pytest.approx(direct.masses(forward, eps), rel=1e-13, abs=1e-16)
+
+
 def test_fixed_size_is_the_larger_poisson_curve():
     """The fixed-size curve is the maximum of the two Poisson directions, and its own reverse."""
     batch, sampled = pair("fixed_size_gaussian", [1.0, 0.1]), pair("gaussian", [1.0], 0.1)

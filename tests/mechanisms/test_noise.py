@@ -1,4 +1,4 @@
-"""Staircase and truncated Laplace noise against integrals of their densities, at every smaller shift too."""
+"""Staircase, truncated Laplace and canonical noise against integrals of their densities, at every smaller shift too."""
 
 import math
 
@@ -111,3 +111,29 @@ def test_truncated_laplace_of_wide_reach(b, wide, adjacency, moved):
         if exact > mp.mpf("1e-305"):
             assert lower <= exact
             assert upper <= exact * (1 + mp.mpf("1e-11")) + mp.mpf("1e-307")
+
+
+def tulap_cdf(x, epsilon, delta):
+    """Return the distribution function of Tulap noise (Awan and Slavkovic 2018): a uniform plus a two-sided geometric number, cut off."""
+    b = mp.exp(-epsilon)
+    cut = 2 * delta * b / (1 - b + 2 * delta * b)
+    whole = mp.floor(x + mp.mpf("0.5"))
+    part = x + mp.mpf("0.5") - whole  # of the cell around the integer `whole`
+    below = b ** (-whole + 1) / (1 + b) if whole <= 0 else 1 - b**whole / (1 + b)  # P(integer < whole)
+    found = below + part * (1 - b) / (1 + b) * b ** abs(whole)
+    return min(max((found - cut / 2) / (1 - cut), mp.mpf(0)), mp.mpf(1))
+
+
+def test_tulap_noise_is_approximate_dp():
+    """Tulap noise, shifted by 1, reaches delta of ApproximateDP at every epsilon; by less it stays below."""
+    step = hs.Accountant().compose(hs.ApproximateDP(1.0, 1e-3))
+    with mp.workdps(30):
+        grid = [mp.mpf(k) / 20 for k in range(-800, 801)]
+        table = {x: tulap_cdf(x, mp.mpf(1), mp.mpf(1e-3)) for x in grid}
+        for eps in (0.0, 0.3, 0.8, 1.0, 1.5):
+            upper = step.delta(eps)
+            for shift in (mp.mpf(1), mp.mpf("0.95"), mp.mpf("0.5"), mp.mpf("0.05")):
+                largest = max(table[x + shift] - mp.exp(eps) * table[x] for x in grid if x + shift in table)
+                assert largest <= upper * (1 + mp.mpf("1e-14")) + mp.mpf("1e-16")
+                if shift == 1 and eps <= 1.0:
+                    assert largest >= upper * (1 - mp.mpf("0.1")) - mp.mpf("1e-6")

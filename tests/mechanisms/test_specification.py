@@ -387,7 +387,7 @@ LAWS = (
 )
 
 
-@pytest.mark.share(26, by_day=13)
+@pytest.mark.share(24, by_day=8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]!r}-{case[1]}")
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(law, case):

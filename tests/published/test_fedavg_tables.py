@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hockeystick as hs
@@ -75,6 +75,19 @@ def test_bounds_of_accumulated_steps_in_later_rounds() -> None:
     z = (1 + 1 / 2) / math.log(3)  # sum of 1/j over the logarithm, K = 2, t = 0
     bounds = printed_bounds(0, local_steps=2, smoothness=1.0, learning_rate=0.1, constant=z, b=0.7)
     assert bounds.upper < federated.accumulated_step_size([0.1, 0.05], smoothness=1.0)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 40), st.integers(0, 60), st.floats(1e-3, 30.0))
+def test_bounds_that_hold(local_steps: int, done: int, growth: float) -> None:
+    """Those of the docstring, between a concave logarithm's chord and tangent; and the printed upper bound with c = 1 is a lower one."""
+    steps = growth / np.arange(done + 1, done + local_steps + 1)
+    true = float(federated.accumulated_step_size(steps, smoothness=1.0))
+    total = float(np.sum(1 / np.arange(done + 1, done + local_steps + 1)))
+    assert ((1 + growth) ** total - 1) * (1 - 1e-9) <= true <= math.expm1(growth * total) * (1 + 1e-9)
+    if growth <= 1:
+        power = ((done + local_steps + 1) / (done + 1)) ** growth - 1
+        assert power * (1 - 1e-9) <= true
 
 
 @given(st.floats(0.05, 20.0), st.floats(1e-9, 0.9), st.integers(1, 50))

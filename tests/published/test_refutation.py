@@ -110,6 +110,15 @@ def test_fedprox_step_above_one_over_prox() -> None:
         federated.fedprox_gdp(**arguments)
 
 
+def test_clipping_destroys_contraction() -> None:
+    """A convex step with a clipped gradient nearly moves two points apart by sqrt 2, so rho = 1 may not be claimed for it."""
+    points = np.array([[0.71, 0.0071], [0.7101, 0.0072]])
+    gradients = points * [1.0, 100.0]
+    clipped = gradients / np.maximum(1.0, np.linalg.norm(gradients, axis=1, keepdims=True))
+    before, after = (np.linalg.norm(x[1] - x[0]) for x in (points, points - 2 / 100 * clipped))
+    assert after > 1.4 * before
+
+
 @pytest.mark.parametrize("local_steps", [1, 5])
 @pytest.mark.parametrize("rounds", [1, 2, 10, 1000])
 def test_stage_wise_steps(rounds: int, local_steps: int) -> None:

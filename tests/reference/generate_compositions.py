@@ -20,6 +20,7 @@ import mpmath as mp
 from flint import ctx
 
 import contour_integral as contour
+import high_precision as exact
 import tables
 from sampled_gaussian import BY_FFT, NAMED, Cell, few_steps
 
@@ -170,6 +171,19 @@ def cells(count: int) -> Iterator[tuple[Cell, Answer]]:
             return
 
 
+def verify() -> None:
+    """Hold the contour against the closed form of a sampling rate of 1, and the integrals over one step and two."""
+    for cell in (
+        Cell(20.0, 1.0, 1000, remove=False, eps=1.5),
+        Cell(6.0, 0.3, 1, remove=True, eps=0.2),
+        Cell(4.0, 0.5, 2, remove=False, eps=0.4),
+    ):
+        found = mp.mpf(contour.evaluate(ledger(cell), cell.eps, upper=True).mid().str(40, radius=False))
+        truth = answer(cell).delta if cell.q < 1 else exact.theta(cell.eps, mp.sqrt(cell.steps) / cell.sigma)
+        if abs(found / truth - 1) > mp.mpf("1e-17"):
+            raise ArithmeticError(f"{cell}: {mp.nstr(found, 25)} and {mp.nstr(truth, 25)}")
+
+
 def composition(steps: Steps, *, remove: bool) -> contour.Ledger:
     """Return the composition for the contour integral."""
     make = {
@@ -213,12 +227,13 @@ def check(step: int = 17) -> int:
 
 
 def main() -> None:
-    """Write the tables or check the first."""
+    """Verify the method, then write the tables or check the first."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare a subsample of the committed table")
     parser.add_argument("--rows", type=int, default=60, help="cells at random, besides the named ones (default: 60)")
     arguments = parser.parse_args()
     mp.mp.dps, ctx.dps = 50, 60
+    verify()
     if arguments.check:
         print(f"{check()} rows agree")
     else:

@@ -1,9 +1,9 @@
-"""Shifted interpolation solved two ways that share nothing with the compiled code.
+"""Shifted interpolation solved three ways that share nothing with the compiled code.
 
 The shifts s_t minimise sum s^2 subject to z_{t+1} = rho_t z_t + gamma_t - s_t >= 0, s_t >= 0, z_T = 0. With P_t the product
 of the rho after t and u_t = s_t/P_t the optimality conditions s_{t-1} <= rho_t s_t read u_{t-1} <= u_t: u is the isotonic
-regression of gamma_t/P_t with weights P_t^2. Here by the max-min formula (cubic), and by pooling in numbers of unlimited
-exponent.
+regression of gamma_t/P_t with weights P_t^2. Here by the max-min formula (cubic), by pooling in numbers of unlimited exponent,
+and by a general solver, which takes the problem as it is.
 """
 
 import itertools
@@ -12,6 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
+import numpy as np
+from scipy.optimize import minimize
 
 
 def _weights(rho: Sequence[Any], gamma: Sequence[Any], gap: Any) -> tuple[list[Any], list[Any]]:
@@ -62,3 +64,22 @@ def by_all_starts(rho: Sequence[float], gamma: Sequence[float], gap: float, diam
     """Return the optimum over every start: round 0 from `gap`, any later round from `diameter`."""
     later = (by_pooling(rho[t:], gamma[t:], diameter) for t in range(1, len(rho)))
     return min((by_pooling(rho, gamma, gap), *later))
+
+
+def by_quadratic_programming(rho: Sequence[float], gamma: Sequence[float], gap: float = 0.0) -> float:
+    """Return the optimum of at least two rounds by SLSQP on the shifts, to about 1e-7."""
+
+    def distances(shifts: Any) -> Any:  # z_1, ..., z_T
+        steps = zip(rho, gamma, shifts, strict=True)
+        return np.array([*itertools.accumulate(steps, lambda z, x: x[0] * z + x[1] - x[2], initial=gap)][1:])
+
+    limits = [("ineq", lambda s: distances(s)[:-1]), ("eq", lambda s: distances(s)[-1])]
+    found = minimize(
+        lambda s: s @ s,
+        gamma + np.eye(len(rho))[0] * rho[0] * gap,  # distances of 0
+        bounds=[(0, None)] * len(rho),
+        constraints=[{"type": kind, "fun": value} for kind, value in limits],
+        options={"ftol": 1e-8, "maxiter": 500},
+    )
+    assert found.success, found.message
+    return float(found.fun)

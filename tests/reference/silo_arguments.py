@@ -24,6 +24,7 @@ BATCH_SC = (
 )
 
 LOWER = "gradient_std diameter num_silos num_records lipschitz dimension epsilon"
+ROUNDS = "smoothness diameter silos_per_round lipschitz num_records epsilon dimension"
 ERM = "smoothness diameter lipschitz silos_per_round epsilon num_records dimension delta batch_size num_silos"
 ERM_SC = (
     "smoothness strong_convexity initial_gap silos_per_round epsilon num_records lipschitz dimension delta batch_size "

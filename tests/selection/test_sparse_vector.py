@@ -108,6 +108,15 @@ def test_a_threshold_with_much_more_noise(quiet):
         assert ledger.delta(eps) >= min(exact, pure)
 
 
+def test_hits_must_be_paid_for():
+    """Noise that does not grow with the number of answers above leaks more than one hit says (Lyu, Su and Li 2017, Algorithm 6)."""
+    one = hs.Accountant().compose(AboveThreshold(1.0, 2.0))
+    p, q = laws([0.0] * 5 + [1.0] * 5, 1.0, 2.0, 5), laws([1.0] * 5 + [0.0] * 5, 1.0, 2.0, 5)
+    found = np.abs(np.log(p / q)).max()
+    assert found > 1.2 * one.epsilon(0.0)
+    assert found <= hs.Accountant().compose(AboveThreshold(1.0, 2.0, hits=5)).epsilon(0.0)
+
+
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("noises", [(1.0, 1.0), (1.0, 1.00001), (3.0, 3.1), (20.0, 0.3), (0.02, 5.0)])
 def test_lower_end_is_that_of_one_query(noises, gaussian):

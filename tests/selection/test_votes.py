@@ -66,6 +66,19 @@ def test_divergences(votes, noise, times):
         assert not 2 <= order <= 16 or bound <= times * largest + 1e-9
 
 
+def test_the_theorem_of_the_paper_has_one_direction():
+    """Theorem 6 of Papernot et al. 2018 bounds the divergence from these votes to others; that from others to these can be larger."""
+    votes, order, q = [7, 3], 2.0, math.erfc(2.0) / 2  # of a change of the winner, under noise of 1
+    second = math.sqrt(-math.log(q))  # the orders of its Section B
+    first = second + 1
+    a = (1 - q) / (1 - (q * math.exp(second)) ** (1 - 1 / second))
+    b = math.exp(first) / q ** (1 / second)
+    printed = math.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1)
+    p, others = log_law(votes, 1.0), [log_law(moved, 1.0) for moved in changed(votes)]
+    assert max(renyi(p, other, order) for other in others) <= printed
+    assert max(renyi(other, p, order) for other in others) > 1.5 * printed
+
+
 def test_the_guarantee_is_gaussian():
     """Whatever the votes, the laws of all histograms are below one Gaussian release."""
     for noise in (1.0, 3.0, 10.0):
