@@ -111,7 +111,7 @@ def test_fedprox_step_above_one_over_prox() -> None:
 
 
 def test_clipping_destroys_contraction() -> None:
-    """A convex step with a clipped gradient nearly moves two points apart by sqrt 2, so rho = 1 may not be claimed for it."""
+    """A convex step with a clipped gradient moves two points apart by a factor of nearly sqrt 2: rho = 1 may not be claimed for it."""
     points = np.array([[0.71, 0.0071], [0.7101, 0.0072]])
     gradients = points * [1.0, 100.0]
     clipped = gradients / np.maximum(1.0, np.linalg.norm(gradients, axis=1, keepdims=True))

@@ -66,7 +66,7 @@ def by_all_starts(rho: Sequence[float], gamma: Sequence[float], gap: float, diam
     return min((by_pooling(rho, gamma, gap), *later))
 
 
-def by_quadratic_programming(rho: Sequence[float], gamma: Sequence[float], gap: float = 0.0) -> float:
+def by_quadratic_programming(rho: np.ndarray, gamma: np.ndarray, gap: float) -> float:
     """Return the optimum of at least two rounds by SLSQP on the shifts, to about 1e-7."""
 
     def distances(shifts: Any) -> Any:  # z_1, ..., z_T
