@@ -326,16 +326,20 @@ def bar() -> Iterator[Progress]:
     """Give a progress callback that draws a tqdm bar with the remaining time on standard error."""
     with needs("sweep", "a progress bar needs tqdm"):
         from tqdm import tqdm  # noqa: PLC0415 - needed on a terminal only
-    # Nothing is drawn before the first call.
-    with tqdm(unit="cell", unit_scale=True, file=sys.stderr, bar_format=BAR, delay=0.001) as drawn:
+    drawn: Any = None
 
-        def progress(done: int, total: int, left: float | None) -> None:
-            if drawn.total is None:  # where an earlier run stopped
-                drawn.total, drawn.initial, drawn.n = total, done, done
-            drawn.set_postfix_str(_words(left, done < total), refresh=False)
-            drawn.update(done - drawn.n)
+    def progress(done: int, total: int, left: float | None) -> None:
+        nonlocal drawn
+        if drawn is None:  # where an earlier run stopped
+            drawn = tqdm(total=total, initial=done, unit="cell", unit_scale=True, file=sys.stderr, bar_format=BAR)
+        drawn.set_postfix_str(_words(left, done < total), refresh=False)
+        drawn.update(done - drawn.n)
 
+    try:
         yield progress
+    finally:
+        if drawn is not None:
+            drawn.close()
 
 
 def lines(every: float = LOG_SECONDS) -> Progress:

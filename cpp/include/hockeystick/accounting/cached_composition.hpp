@@ -35,9 +35,9 @@ class DirectedContours {
         const bool equal_steps = steps.size() == 1;
         if (equal_steps) times_ = steps[0].count;
         if (equal_steps && noise.rate < 1.0) {
-            if (cache) shared_ = cache->acquire(noise.noise_multiplier, noise.rate, kernels);
-            if (!shared_)
-                shared_ = std::make_unique<contour::SampledContours>(noise.noise_multiplier, noise.rate, kernels);
+            const double sigma = noise.noise_multiplier;
+            shared_ = cache ? cache->acquire(sigma, noise.rate, kernels)
+                            : std::make_unique<contour::SampledContours>(sigma, noise.rate, kernels);
             return;
         }
         const Steps each = equal_steps ? Steps{{steps[0].pair, 1.0}} : steps;

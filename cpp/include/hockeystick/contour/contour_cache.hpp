@@ -29,12 +29,14 @@ using namespace cumulant;
 struct SampledContours {
     const double sigma, rate;
     const simd::Kernels* const kernels;
-    const std::shared_ptr<FourierWorkspace> workspace = std::make_shared<FourierWorkspace>();
+    const std::shared_ptr<FourierWorkspace> workspace;
     Contour remove, add;
 
-    SampledContours(double noise, double sampling_rate, const simd::Kernels& loops)
-        : sigma(noise), rate(sampling_rate), kernels(&loops), remove(contour(Direction::remove, loops)),
-          add(contour(Direction::add, loops)) {}
+    SampledContours(double noise, double sampling_rate, const simd::Kernels& loops,
+                    std::shared_ptr<FourierWorkspace> used = nullptr)
+        : sigma(noise), rate(sampling_rate), kernels(&loops),
+          workspace(used ? std::move(used) : std::make_shared<FourierWorkspace>()),
+          remove(contour(Direction::remove, loops)), add(contour(Direction::add, loops)) {}
 
     std::size_t bytes() const { return remove.bytes() + add.bytes(); }  // the workspace left out
     double work() const { return remove.work() + add.work(); }
@@ -61,19 +63,13 @@ class ContourCache {
     // Keeps the `max_count` engines that were released last, and no more than `max_bytes`.
     ContourCache(std::size_t max_count, std::size_t max_bytes) : max_count_(max_count), max_bytes_(max_bytes) {}
 
-    // Moves out the engines of this sigma, rate and loops; null where there are none.
+    // Moves out the engines of this sigma, rate and loops; where there are none, new ones, with the
+    // workspace of the engines that were dropped last.
     std::unique_ptr<SampledContours> acquire(double sigma, double rate, const simd::Kernels& kernels) {
-        const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-        if (!lock) return nullptr;
-        const auto found = std::find_if(idle_.begin(), idle_.end(), [&](const Entry& entry) {
-            return entry.contours->sigma == sigma && entry.contours->rate == rate &&
-                   entry.contours->kernels == &kernels;
-        });
-        if (found == idle_.end()) return nullptr;
-        std::unique_ptr<SampledContours> contours = std::move(found->contours);
-        bytes_ -= found->bytes;
-        idle_.erase(found);
-        return contours;
+        std::shared_ptr<FourierWorkspace> workspace;
+        std::unique_ptr<SampledContours> contours = kept(sigma, rate, kernels, workspace);
+        return contours ? std::move(contours)
+                        : std::make_unique<SampledContours>(sigma, rate, kernels, std::move(workspace));
     }
 
     // Keeps engines for a later question. They must be whole: not those that an exception
@@ -88,6 +84,7 @@ class ContourCache {
         idle_.splice(idle_.begin(), latest);
         for (bytes_ += bytes; idle_.size() > max_count_ || bytes_ > max_bytes_;) {
             bytes_ -= idle_.back().bytes;
+            spare_ = idle_.back().contours->workspace;
             evicted.splice(evicted.begin(), idle_, std::prev(idle_.end()));
         }
     }
@@ -98,9 +95,28 @@ class ContourCache {
         std::size_t bytes;
     };
 
+    std::unique_ptr<SampledContours> kept(double sigma, double rate, const simd::Kernels& kernels,
+                                          std::shared_ptr<FourierWorkspace>& workspace) {
+        const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+        if (!lock) return nullptr;
+        const auto found = std::find_if(idle_.begin(), idle_.end(), [&](const Entry& entry) {
+            return entry.contours->sigma == sigma && entry.contours->rate == rate &&
+                   entry.contours->kernels == &kernels;
+        });
+        if (found == idle_.end()) {
+            workspace = std::move(spare_);
+            return nullptr;
+        }
+        std::unique_ptr<SampledContours> contours = std::move(found->contours);
+        bytes_ -= found->bytes;
+        idle_.erase(found);
+        return contours;
+    }
+
     const std::size_t max_count_, max_bytes_;
     std::mutex mutex_;
     std::list<Entry> idle_;
+    std::shared_ptr<FourierWorkspace> spare_;
     std::size_t bytes_ = 0;
 };
 

@@ -33,8 +33,8 @@ struct FourierSums {
     }
 };
 
-// Memory to use again; one thread at a time. As large as the largest transform, 2^19 at most for a
-// contour.
+// Plans and memory to use again; one thread at a time. As large as the largest transform, 2^19 at
+// most for a contour.
 class FourierWorkspace {
   public:
     std::vector<double> sums, rests;
@@ -56,15 +56,14 @@ class FourierWorkspace {
             }
         }
     };
-    // Kept by the thread: making one takes longer than its transform.
-    static const Plan& plan(std::size_t length) {
-        thread_local std::map<std::size_t, std::unique_ptr<Plan>> plans;
-        auto& plan = plans[length];
+    const Plan& plan(std::size_t length) {
+        auto& plan = plans_[length];
         if (!plan) plan = std::make_unique<Plan>(length);
         return *plan;
     }
 
   private:
+    std::map<std::size_t, std::unique_ptr<Plan>> plans_;  // making one takes longer than its transform
     std::unique_ptr<double[]> scratch_;
     std::size_t scratch_length_ = 0;
 };
