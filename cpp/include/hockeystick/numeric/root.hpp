@@ -13,6 +13,7 @@
 
 #include <hockeystick/numeric/elementary.hpp>
 #include <hockeystick/numeric/interval.hpp>
+#include <hockeystick/numeric/log_arithmetic.hpp>
 #include <hockeystick/numeric/rounding.hpp>
 
 namespace hockeystick::numeric {
