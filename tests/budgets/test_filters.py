@@ -528,10 +528,8 @@ def passed(odometer, choose, depth, *, forward, loss=0.0, probability=1.0):
 @pytest.mark.parametrize("delta", [0.05, 0.3])
 def test_odometer_holds_for_adversaries(delta, forward):
     """Steps chosen by the loss so far, at random or to gamble, pass the odometer with probability delta at most."""
-    rng, odometers = (
-        np.random.default_rng(4),
-        [hs.RenyiOdometer(delta=delta, orders=o) for o in ([2.0], [1.5, 3.0, 6.0])],
-    )
+    rng = np.random.default_rng(4)
+    odometers = [hs.RenyiOdometer(delta=delta, orders=orders) for orders in ([2.0], [1.5, 3.0, 6.0])]
     rules = [lambda _: int(rng.integers(4)), lambda loss: int(loss >= 0.5), lambda loss: 3 * (loss > 1.0)]
     chances = [passed(empty, rule, 6, forward=forward) for rule in rules for empty in odometers]
     assert delta / 20 < max(chances) <= delta  # and not by much less

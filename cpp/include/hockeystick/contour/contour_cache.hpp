@@ -95,6 +95,7 @@ class ContourCache {
         std::size_t bytes;
     };
 
+    // The engines, or none: then `workspace` gets the spare one, if there is one.
     std::unique_ptr<SampledContours> kept(double sigma, double rate, const simd::Kernels& kernels,
                                           std::shared_ptr<FourierWorkspace>& workspace) {
         const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
@@ -116,7 +117,7 @@ class ContourCache {
     const std::size_t max_count_, max_bytes_;
     std::mutex mutex_;
     std::list<Entry> idle_;
-    std::shared_ptr<FourierWorkspace> spare_;
+    std::shared_ptr<FourierWorkspace> spare_;  // of engines that were dropped, for the next new ones
     std::size_t bytes_ = 0;
 };
 

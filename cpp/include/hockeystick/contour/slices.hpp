@@ -327,7 +327,8 @@ class SlicePlanner {
         const double others = fewest_others(cell.times);
         const double log_own =
             slices_.at(line.tilt_index, line.slice).slice[static_cast<std::size_t>(line.slice)] + sound::log_slack;
-        // How much the terms have fallen, and must fall, there.
+        // How much the terms have fallen at a frequency, and how much they must have. Sets the line's decay
+        // and damping.
         const auto fall = [&](int index) {
             line.log_decay = min(slices_.log_decay(line.slice, line.tilt_index, index), log_own);
             line.log_damping = 0.0;
@@ -339,7 +340,7 @@ class SlicePlanner {
         const int first = -line.spacing_index, last = first + 4 * log2_max_nodes_of_slice;
         line.cutoff_index = first_reaching(fall, first + 4 * 5, first, last);
         if (line.cutoff_index > last) return false;
-        (void)fall(line.cutoff_index);
+        (void)fall(line.cutoff_index);  // sets the line's decay and damping
         return true;
     }
 
@@ -579,7 +580,7 @@ class SlicedContour {
 
     static ValueSlope log_of(const SliceSum& s) { return {s.log_unit + std::log(s.value), s.slope / s.value}; }
 
-    // One step of Newton's iteration away, which the bracket takes.
+    // The root up to one step of Newton's iteration, which `epsilon_bracket` takes.
     double root_of(const SlicePlan& plan, double times, double log_delta, double start) {
         const auto f = [&](double eps) {
             const SliceSum s = summer_(plan, times, eps);
@@ -603,7 +604,8 @@ class SlicedContour {
         return r;
     }
 
-    // Moves each end away from the root, one step of Newton's iteration on, until the certificate holds.
+    // Takes one step of Newton's iteration from `root`, and moves each end away from there until the
+    // certificate holds.
     ContourResult epsilon_bracket(const SlicePlan& plan, double times, double delta, double root) {
         const double log_delta = std::log(delta);
         const auto on_side = [&](double eps, bool above) {
