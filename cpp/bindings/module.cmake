@@ -1,7 +1,6 @@
 # The Python module, as two units. One has the bindings whose functions need the engines, so that these are compiled once. Where
 # the linker can leave out unused sections, the functions for C are compiled in the same units, and the C library is linked from
 # them too: nothing is compiled for it alone. The preset dev divides the units further, for both cores of a small machine.
-set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)  # it takes longer than the compiler, and gains nothing
 file(GLOB bindings CONFIGURE_DEPENDS cpp/bindings/*.cpp)
 set(engines accounting contour dpsgd mechanism pld release)
 list(TRANSFORM engines REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/cpp/bindings/bind_\\1.cpp")
@@ -13,14 +12,6 @@ set_property(SOURCE ${bindings} cpp/src/c_api_federated.cpp PROPERTY UNITY_GROUP
 set_target_properties(hockeystick_units PROPERTIES UNITY_BUILD ON VISIBILITY_INLINES_HIDDEN ON)
 if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
     set_target_properties(hockeystick_units PROPERTIES UNITY_BUILD_MODE GROUP)
-endif()
-# Inlining may let the engines grow by an eighth and the formulas by a fifth, where the compiler's two fifths make the wheel a
-# fourteenth larger: what pays most is inlined first.
-check_cxx_compiler_flag(--param=inline-unit-growth=12 HOCKEYSTICK_KNOWS_GROWTH)  # GCC
-if(HOCKEYSTICK_KNOWS_GROWTH)
-    set(unity ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/hockeystick_units.dir/Unity)
-    set_source_files_properties(${unity}/unity_engines_cxx.cxx PROPERTIES COMPILE_OPTIONS --param=inline-unit-growth=12)
-    set_source_files_properties(${unity}/unity_formulas_cxx.cxx PROPERTIES COMPILE_OPTIONS --param=inline-unit-growth=22)
 endif()
 target_include_directories(hockeystick_units PRIVATE cpp/src)
 target_compile_options(hockeystick_units PRIVATE ${warnings} ${engine_flags})

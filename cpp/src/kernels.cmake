@@ -24,8 +24,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^([xX]86_64|[aA][mM][dD]64)$" AND CMAKE_SIZEO
 endif()
 # The rest of an array is less than a vector, and those of the accountant are whole vectors nearly always: a loop of shorter vectors for it
 # is a fifth of its loops' code, and saves no time. In the simulator the order of a short sum's roundings would change.
-check_cxx_compiler_flag(--param=vect-epilogues-nomask=0 HOCKEYSTICK_KNOWS_EPILOGUES)  # GCC
-if(HOCKEYSTICK_KNOWS_EPILOGUES)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     set_source_files_properties(cpp/src/batch_kernels.cpp PROPERTIES COMPILE_OPTIONS --param=vect-epilogues-nomask=0)
 endif()
 foreach(level IN LISTS levels)

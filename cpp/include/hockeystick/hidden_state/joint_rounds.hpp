@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -274,7 +274,7 @@ class MaximumSearch {
     // the last two points of a search starts the next one.
     template <class Slope> std::pair<double, double> enclose(const Slope& slope) {
         const double start = guess_, root = search(slope);
-        guess_ = 2.0 * root - last_root_.value_or(root);
+        guess_ = std::isnan(last_root_) ? root : 2.0 * root - last_root_;
         last_root_ = root;
         if (!(guess_ > lowest() && guess_ < normal_reach)) guess_ = std::min(std::max(start, lowest()), normal_reach);
         return {surely(slope, root, -1.0, lowest()), surely(slope, root, 1.0, infinity)};
@@ -282,7 +282,7 @@ class MaximumSearch {
 
   private:
     double r_, fine_, guess_, steepness_ = -1.0;
-    std::optional<double> last_root_;
+    double last_root_ = std::numeric_limits<double>::quiet_NaN();  // that of no search yet
 
     double lowest() const { return -normal_reach - r_; }
 
