@@ -251,7 +251,7 @@ def distribution(name: str, value: ArrayLike) -> tuple[float, ...]:
 
 def broadcast(*arrays: Array) -> list[Array]:
     """Return the arrays broadcast against each other."""
-    if not any(map(NUM_AXES, arrays)) or len({array.shape for array in arrays}) == 1:
+    if len({array.shape for array in arrays}) == 1:
         return list(arrays)
     try:
         return list(np.broadcast_arrays(*arrays))
