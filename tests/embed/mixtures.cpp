@@ -1,6 +1,8 @@
-// Brackets of the divergence of two normal laws, far out in their tails, by the sums of long double that mixtures need. Each line is eps,
-// the distance and both ends; tests/embedding/test_cross.py holds them against the exact value.
+// Mixtures of Gaussians, which tests/embedding/test_cross.py holds against exact values. Lines of four numbers: brackets of the divergence
+// of two normal laws, far out in their tails, by the sums of long double that mixtures need: eps, the distance and both ends. Lines of six:
+// x, a reach, and what is said of the posterior shift there: log A, its mean, and variance and third moment within the reach.
 #include <hockeystick/chain/mixture_divergence.hpp>
+#include <hockeystick/cumulant/shift_mixture.hpp>
 
 #include <cstdio>
 
@@ -14,6 +16,13 @@ int main() {
             p.weight = q.weight = {1.0};
             const auto [lower, upper] = chain::gaussian_mixture_divergence(p, q, 1.0, 60.0, eps).value;
             std::printf("%.17g %.17g %.17g %.17g\n", eps, distance, lower, upper);
+        }
+    }
+    const cumulant::ShiftMixture mixture({{0.5, 40.0}, {0.75, 0.25}}, 0.5);
+    for (double x = -3.0; x < 36.0; x += 0.25) {
+        for (const double reach : {0.03125, 0.5, 2.0}) {
+            const auto [log, error, mean, variance, cube] = mixture.at(x, reach);
+            std::printf("%.17g %.17g %.17g %.17g %.17g %.17g\n", x, reach, log, mean, variance, cube);
         }
     }
 }

@@ -12,6 +12,7 @@ import re
 import shutil
 from pathlib import Path
 
+import mpmath
 import pytest
 
 import effort
@@ -100,18 +101,49 @@ def test_cells(target, tmp_path):
 
 @pytest.mark.parametrize("target", EACH_TARGET)
 def test_mixtures(target, tmp_path):
-    """247 brackets that rest on functions of long double, down to 1e-197, hold the exact divergence of two normal laws.
+    """247 brackets that rest on functions of long double, down to 1e-197, hold the exact divergence of two normal laws; so do moments.
 
     On 113 bits musl has no such functions and answers with those of double, which brackets must pay for.
     """
     lines = printed(compiled(target, tmp_path, "mixtures", "mixtures.cpp"), tmp_path)
-    assert len(lines) > 240
+    brackets, moments = ([tuple(map(float, words)) for words in lines if len(words) == count] for count in (4, 6))
+    assert len(brackets) > 240
     wide = 0
-    for words in lines:
-        eps, distance, lower, upper = map(float, words)
-        assert lower <= exact.theta(eps, distance) <= upper, words
+    for eps, distance, lower, upper in brackets:
+        assert lower <= exact.theta(eps, distance) <= upper, (eps, distance)
         wide += upper - lower > 1e-6 * upper + 1e-40
     assert wide <= 5  # here 3
+    assert len(moments) > 450
+    for x, reach, *told in moments:
+        check_posterior(x, reach, told)
+
+
+def posterior(x):
+    """Return log A and the posterior of the shifts of mixtures.cpp: of the density of sum_k w_k N(r_k, 1) over that of N(0, 1), its terms."""
+    terms = {r: w * mpmath.exp(r * (x - r / 2)) for r, w in ((0, 0.5), (mpmath.mpf(0.5), 0.375), (40, 0.125))}
+    whole = mpmath.fsum(terms.values())
+    return mpmath.log(whole), {r: term / whole for r, term in terms.items()}
+
+
+def check_posterior(x, reach, told):
+    """Check log A and the mean; that the second and third moment hold everywhere within the reach; and that the second is Lemma 11's.
+
+    Far from a shift its posterior can be below all rounding, and rule the moments within the reach.
+    """
+    log, mean, variance, cube = told
+    with mpmath.workdps(60):
+        log_exact, shares = posterior(mpmath.mpf(x))
+        mu = mpmath.fsum(r * p for r, p in shares.items())
+        assert log == pytest.approx(float(log_exact), rel=1e-13, abs=1e-15)
+        assert mean == pytest.approx(float(mu), rel=1e-12)
+        lemma = mpmath.fsum(p * (r - mu) ** 2 * mpmath.exp(abs(r - mu) * reach) for r, p in shares.items())
+        assert lemma <= variance <= lemma * (1 + 1e-8) + 1e-20, (x, reach)  # the mean is rounded
+        for part in (-1.0, -0.5, 0.5, 1.0):
+            _, there = posterior(mpmath.mpf(x) + part * reach)
+            centre = mpmath.fsum(r * p for r, p in there.items())
+            second, third = (mpmath.fsum(p * abs(r - centre) ** n for r, p in there.items()) for n in (2, 3))
+            assert second <= variance, (x, reach, part)
+            assert third <= cube, (x, reach, part)
 
 
 def test_another_long_double_than_the_librarys_is_refused():
