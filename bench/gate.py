@@ -93,7 +93,7 @@ class Worker:
         self.process = subprocess.Popen(
             command, env=installation.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.names = json.loads(self.line())
+        self.names, self.measured = json.loads(self.line())
 
     def line(self):
         """Return its next line."""
@@ -117,6 +117,8 @@ class Worker:
 def common_names(base, change, file):
     """Return the workloads that both versions know, and those that only one knows."""
     with closing(Worker(base, file)) as first, closing(Worker(change, file)) as second:
+        if first.measured and first.measured == second.measured:  # an editable installation comes before a directory
+            raise ValueError(f"BASE and CHANGE must be two installations, not both {first.measured}")
         known = set(first.names) & set(second.names)
         names = [name for name in second.names if name in known]
         return names, sorted(set(first.names) ^ set(second.names))

@@ -106,6 +106,14 @@ def test_workloads_of_one_version_are_told(built):
     assert "Not compared, as only one version has it: new." in gate.markdown([], ["new"])
 
 
+def test_a_version_beside_itself_is_refused(tmp_path):
+    """Two directories are one version where this Python's own hockeystick comes before them, and then no change could fail."""
+    file = tmp_path / "workloads.py"
+    file.write_text('import hockeystick\nWORKLOADS = {"abs": abs}\n')
+    with pytest.raises(ValueError, match=r"BASE and CHANGE must be two installations, not both .*__init__\.py"):
+        gate.common_names(gate.Installation(Path(sys.executable)), gate.Installation(tmp_path), file)
+
+
 @pytest.mark.parametrize(
     ("above", "pairs", "expected"),
     [(0, 15, 1.0), (15, 15, 2.0**-15), (14, 15, 16 * 2.0**-15), (8, 15, 0.5), (1, 1, 0.5)],

@@ -27,8 +27,8 @@ FIGURES = {
     "wheel": 3.0,
     "installed, with bytecode": 10.9,
     "import beyond NumPy": 0.15,
-    "around the core, gdp_delta": 1.5,
-    "around the core, dpsgd_epsilon": 0.62,
+    "around the core, gdp_delta": 1.4,
+    "around the core, dpsgd_epsilon": 0.55,
 }
 YARDSTICK = """
 #include <algorithm>
