@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -250,14 +249,6 @@ def test_evidence_says_what_it_rests_on() -> None:
     assert "with confidence 0.95" in sentence
     assert "no confidence" in str(audit.evaluate(*scores, **asked, method="bayesian"))
     assert "if the trade-off function is Gaussian" in str(audit.evaluate(*scores, **asked, method="gdp"))
-
-
-def test_scipy_is_asked_for_when_first_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without SciPy the audit of one run works; the others name the extra."""
-    monkeypatch.setitem(sys.modules, "scipy.special", None)
-    assert audit.one_run([1.0], [True], num_guesses=1, delta=0.0, confidence=0.5).epsilon == 0
-    with pytest.raises(ImportError, match=r'an audit needs SciPy: pip install "\.\[audit\]" in a clone'):
-        audit.evaluate(**NAMES["RUNS"])
 
 
 NAMES = {

@@ -64,7 +64,7 @@ def url():
 @pytest.fixture(scope="module")
 def bucket():
     """Give a bucket of an S3 server on this machine."""
-    pytest.importorskip("moto.server", reason="needs moto[server]")
+    pytest.importorskip("moto.server", reason="needs moto, flask and flask-cors")
     pytest.importorskip("s3fs", reason="needs s3fs")
     import sweep_storm  # noqa: PLC0415 - it needs both
 

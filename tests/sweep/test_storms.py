@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")
 pytest.importorskip("s3fs", reason="needs s3fs")
-pytest.importorskip("moto.server", reason="needs moto[server]")
+pytest.importorskip("moto.server", reason="needs moto, flask and flask-cors")
 if sys.platform == "win32":
     pytest.skip("signals are those of POSIX", allow_module_level=True)
 

@@ -1,4 +1,4 @@
-"""Audits: empirical lower bounds on epsilon and mu from an attack's scores. They need SciPy: ``hockeystick[audit]``.
+"""Audits: empirical lower bounds on epsilon and mu from an attack's scores.
 
 An audit runs the algorithm and lets an attack tell two adjacent data sets apart. What the attack achieves, no true bound
 can deny: a claimed epsilon below an audit's is refuted with the confidence stated. An audit never shows privacy.

@@ -17,11 +17,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from hockeystick._checks import Array, choice, count_scalar, scalar
 from hockeystick._numeric.search import last_that_holds
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
-from hockeystick.audit.scores import TOLERANCE, claim, delta_of, failure_probability, scores_of, shuffled, special
+from hockeystick.audit.scores import TOLERANCE, claim, delta_of, failure_probability, scores_of, shuffled
 from hockeystick.kernels import q_inv
 
 __all__ = ["Evidence", "epsilon_lower_bound", "evaluate", "individual_confidence", "mu_lower_bound"]
@@ -41,7 +42,7 @@ class Counts(NamedTuple):
 def proportion_lower(successes: Array, trials: Array, failure: float) -> Array:
     """Return the Clopper-Pearson lower end: P(Bin(trials, p) >= successes) = failure, and 0 without a success."""
     some = np.maximum(successes, 1.0)  # betaincinv has no value at 0
-    return np.where(successes > 0, special().betaincinv(some, trials - successes + 1.0, failure), 0.0)
+    return np.where(successes > 0, special.betaincinv(some, trials - successes + 1.0, failure), 0.0)
 
 
 def corner(counts: Counts, failure: float) -> tuple[Array, Array]:
@@ -71,16 +72,15 @@ def credible_epsilon(counts: Counts, delta: float, failure: float) -> float:
     The rates have independent Jeffreys priors. P(y <= 1 - f(x)) = E_x[P(y <= 1 - f(x) | x)] with the trade-off function
     f of (epsilon, delta)-DP; the outer integral is over the logit of x's posterior distribution function.
     """
-    functions = special()
     a, b = counts.true_positives + 0.5, counts.num_in - counts.true_positives + 0.5
     c, d = counts.false_positives + 0.5, counts.num_out - counts.false_positives + 0.5
-    below, above = functions.expit(QUADRATURE), functions.expit(-QUADRATURE)
+    below, above = special.expit(QUADRATURE), special.expit(-QUADRATURE)
     weights = below * above * (QUADRATURE[1] - QUADRATURE[0])
-    x = np.where(below < 0.5, functions.betaincinv(c, d, below), 1.0 - functions.betaincinv(d, c, above))
+    x = np.where(below < 0.5, special.betaincinv(c, d, below), 1.0 - special.betaincinv(d, c, above))
 
     def inside(epsilon: float) -> float:
         largest_y = np.minimum(delta + np.exp(epsilon) * x, 1.0 - np.exp(-epsilon) * (1.0 - delta - x))
-        return float(weights @ functions.betainc(a, b, np.clip(largest_y, 0.0, 1.0)))
+        return float(weights @ special.betainc(a, b, np.clip(largest_y, 0.0, 1.0)))
 
     return last_that_holds(lambda epsilon: inside(epsilon) <= failure, TOLERANCE)
 
@@ -271,8 +271,6 @@ def evaluate(
         If an argument is outside its domain, scores are NaN or too few.
     TypeError
         If an argument has the wrong type.
-    ImportError
-        If SciPy is not installed.
 
     Notes
     -----

@@ -13,11 +13,12 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from hockeystick._checks import choice, count_scalar
 from hockeystick._numeric.search import last_that_holds
 from hockeystick.accounting.gaussian_dp import gdp_epsilon
-from hockeystick.audit.scores import TOLERANCE, claim, delta_of, failure_probability, scores_of, shuffled, special
+from hockeystick.audit.scores import TOLERANCE, claim, delta_of, failure_probability, scores_of, shuffled
 from hockeystick.kernels import q, q_inv
 
 __all__ = ["OneRunEvidence", "one_run"]
@@ -84,11 +85,10 @@ def binomial_rejects(guesses: Guesses, epsilon: float, delta: float, failure: fl
     first.
     """
     right, made, canaries = guesses
-    functions = special()
     rate = 1.0 / (1.0 + math.exp(-epsilon))
-    tail = float(functions.betainc(right, made - right + 1, rate)) if right else 1.0
+    tail = float(special.betainc(right, made - right + 1, rate)) if right else 1.0
     below = np.arange(right - 1, -1, -1)
-    log_choices = functions.gammaln(made + 1) - functions.gammaln(below + 1) - functions.gammaln(made - below + 1)
+    log_choices = special.gammaln(made + 1) - special.gammaln(below + 1) - special.gammaln(made - below + 1)
     log_odds = below * math.log(rate) - (made - below) * (epsilon + math.log1p(math.exp(-epsilon)))
     missing = np.arange(1.0, right + 1)
     with np.errstate(under="ignore"):
@@ -184,8 +184,6 @@ def one_run(
         If an argument is outside its domain, or scores are NaN.
     TypeError
         If an argument has the wrong type.
-    ImportError
-        If SciPy is not installed, for "binomial".
 
     Notes
     -----

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick._checks import DELTA, Array, interval, real, scalar
-from hockeystick._checks.hints import needs
 from hockeystick._numeric.printing import format_lower
 
 KINDS = {
@@ -57,13 +56,6 @@ def shuffled(size: int, *data: NDArray[Any]) -> NDArray[np.int64]:
     suits; one drawn anew would change the bound from call to call.
     """
     return np.random.default_rng([zlib.crc32(array.tobytes()) for array in data]).permutation(size)
-
-
-def special() -> Any:
-    """Return scipy.special, which the package needs for nothing else."""
-    with needs("audit", "an audit needs SciPy"):
-        import scipy.special  # noqa: PLC0415 - asked for when first needed
-    return scipy.special
 
 
 TOLERANCE = 1e-9  # of an epsilon that is searched for, relative

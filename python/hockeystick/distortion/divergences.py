@@ -260,8 +260,6 @@ def gaussian_tv_isotropic(variance: ArrayLike, noise_variance: ArrayLike, dimens
     ------
     ValueError
         If an argument is outside its domain.
-    ImportError
-        If SciPy is not installed.
 
     Notes
     -----
@@ -328,8 +326,6 @@ def noise_variance_for_tv(total_variation: ArrayLike, variance: ArrayLike, dimen
     ------
     ValueError
         If an argument is outside its domain.
-    ImportError
-        If SciPy is not installed.
 
     Notes
     -----
