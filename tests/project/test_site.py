@@ -74,12 +74,12 @@ PRINTING = [  # of which test_printed_bounds runs some by itself
     for path in sorted(DOCS.glob("[a-z]*/*.md"))
     if re.search(r"```python\n[^`]*print\(", path.read_text(encoding="utf-8"))
 ]
-EXECUTED = PRINTING if effort.NIGHT else effort.dice_of_commit().sample(PRINTING, len(PRINTING) // 4)
+EXECUTED = PRINTING if effort.NIGHT else effort.dice_of_commit().sample(PRINTING, len(PRINTING) // 8)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the site as its readers would, but for the gallery's pictures; by day a quarter of the pages execute their blocks."""
+    """Build the site as its readers would, but for the gallery's pictures; by day an eighth of the pages execute their blocks."""
     out = tmp_path_factory.mktemp("site") / "html"
     options = ("-E", "-q", "-W", "--keep-going", "-D", "draw_gallery=0", "-b", "html")
     with contextlib.suppress(pytest.skip.Exception):  # then the explorer's page says that there is none
@@ -184,11 +184,11 @@ def test_terms_of_newcomers_find_their_page(site, chromium):
 
 
 def test_pages_do_not_scroll_sideways(site, chromium):
-    """From a phone to a wide screen no page is wider than the screen, and neither is its text."""
+    """From a phone to a wide screen no page is wider than the screen, and neither is its text; by day a quarter of the pages."""
     page, wide = chromium.new_page(), []
     widths = [320 + round(1600 * k / 19) for k in range(0, 20, effort.at_night(1, by_day=9))]
     paths = [path for path in sorted(site.rglob("*.html")) if "_modules" not in path.parts]
-    for path in paths:
+    for path in paths if effort.NIGHT else effort.dice_of_commit().sample(paths, len(paths) // 4):
         page.goto(path.as_uri())
         for width in widths:
             page.set_viewport_size({"width": width, "height": 800})
