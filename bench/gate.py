@@ -1,7 +1,7 @@
 """Hold a change against its base: python bench/gate.py BASE CHANGE [--json FILE]. Ends with 1 if the change is slower.
 
-BASE and CHANGE are Python executables with a hockeystick each, or directories to put in front of this Python's path. Two
-measurements, either of which fails the change:
+BASE and CHANGE are Python executables with a hockeystick each, or directories to put in front of the path of this Python, which
+has no editable one. Two measurements, either of which fails the change:
 
 Instructions. valgrind counts those of each workload, in one process per version. They repeat to 0.1 %, whatever else the machine
 does, so more than 2 % is a regression. valgrind knows no AVX-512: the counts are of the v3 kernels (HOCKEYSTICK_ISA=v3).
@@ -93,7 +93,7 @@ class Worker:
         self.process = subprocess.Popen(
             command, env=installation.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.names, self.measured = json.loads(self.line())
+        self.names, self.core = json.loads(self.line())
 
     def line(self):
         """Return its next line."""
@@ -117,8 +117,8 @@ class Worker:
 def common_names(base, change, file):
     """Return the workloads that both versions know, and those that only one knows."""
     with closing(Worker(base, file)) as first, closing(Worker(change, file)) as second:
-        if first.measured and first.measured == second.measured:  # an editable installation comes before a directory
-            raise ValueError(f"BASE and CHANGE must be two installations, not both {first.measured}")
+        if first.core and first.core == second.core:  # an editable installation comes before a directory
+            raise ValueError(f"BASE and CHANGE must be two installations, not both {first.core}")
         known = set(first.names) & set(second.names)
         names = [name for name in second.names if name in known]
         return names, sorted(set(first.names) ^ set(second.names))

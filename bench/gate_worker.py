@@ -1,8 +1,8 @@
 """The process that gate.py starts with the Python of one of the two versions: python bench/gate_worker.py FILE [--count NAMES REPEATS].
 
-FILE has `WORKLOADS`, name -> call with a number. Without --count the worker prints the names that work and where hockeystick is, then answers each line
-"name, tab, repeats" with the processor seconds of so many calls. With --count it marks the beginning and the end of each
-workload by a system call that nobody else makes, for valgrind to see.
+FILE has `WORKLOADS`, name -> call with a number. Without --count the worker prints the names that work and where the core is,
+then answers each line "name, tab, repeats" with the processor seconds of so many calls. With --count it marks the beginning
+and the end of each workload by a system call that nobody else makes, for valgrind to see.
 """
 
 import json
@@ -63,8 +63,9 @@ def main():
     if len(sys.argv) > 2:
         count(workloads, json.loads(sys.argv[3]), int(sys.argv[4]))
         return
-    measured = getattr(sys.modules.get("hockeystick"), "__file__", None)
-    print(json.dumps([offered(workloads), measured]), flush=True)  # noqa: T201
+    names = offered(workloads)
+    core = getattr(sys.modules.get("hockeystick._core"), "__file__", None)
+    print(json.dumps([names, core and os.path.realpath(core)]), flush=True)  # noqa: T201
     answer(workloads)
 
 
