@@ -349,7 +349,7 @@ def epsilon_lower_bound(
 
     Raises
     ------
-    ValueError, TypeError, ImportError
+    ValueError, TypeError
         As `evaluate`.
 
     Examples
@@ -389,7 +389,7 @@ def mu_lower_bound(
 
     Raises
     ------
-    ValueError, TypeError, ImportError
+    ValueError, TypeError
         As `evaluate`.
 
     Notes
