@@ -114,7 +114,8 @@ def test_probabilities_of_many_candidates(rate, separation, passes):
     assert counts[-1] == passes
     assert (np.diff(counts) > 0).all()
     chances = [thinning.reached(int(count)) for count in counts]
-    assert 0.99 < chances[0] <= 1.0
+    assert chances[0] <= 1.0
+    assert counts[0] == 1 or chances[0] > 0.99
     assert all(later <= earlier * (1 + 1e-6) for earlier, later in itertools.pairwise(chances))
     assert thinning.reached(passes + 1) == 0.0
 
