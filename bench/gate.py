@@ -1,7 +1,7 @@
 """Hold a change against its base: python bench/gate.py BASE CHANGE [--json FILE]. Ends with 1 if the change is slower.
 
 BASE and CHANGE are Python executables with a hockeystick each, or directories to put in front of the path of this Python, which
-has no editable one. Two measurements, either of which fails the change:
+must have no editable one. Two measurements, either of which fails the change:
 
 Instructions. valgrind counts those of each workload, in one process per version. They repeat to 0.1 %, whatever else the machine
 does, so more than 2 % is a regression. valgrind knows no AVX-512: the counts are of the v3 kernels (HOCKEYSTICK_ISA=v3).

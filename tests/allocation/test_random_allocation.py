@@ -138,7 +138,7 @@ REFERENCES = [
 @pytest.mark.share(12, by_day=4)
 @pytest.mark.parametrize(("reference", "setting", "eps"), REFERENCES)
 def test_ends_enclose_references(reference, setting, eps):
-    """The ends enclose the truth; that of labels loses up to a fifth, that of one step a few thousandths, even where delta is tiny."""
+    """The ends enclose the truth; that of labels loses up to a sixth, that of one step a few thousandths, even where delta is tiny."""
     error = ERRORS[reference]
     for found, truth in zip(directions(epoch(*setting), eps), reference(*setting, eps), strict=True):
         if truth < 1e-9:
@@ -147,7 +147,7 @@ def test_ends_enclose_references(reference, setting, eps):
         if setting[2] == 1:
             assert found.upper - found.lower <= 8e-3 * max(1.0, -math.log(truth)) * found.upper
         else:
-            assert found.lower >= 0.8 * truth * (1 - error)
+            assert found.lower >= 0.84 * truth * (1 - error)
 
 
 def rare_by_sampling(noise, num_steps, cut, shift, samples=10_000):

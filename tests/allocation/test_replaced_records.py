@@ -233,14 +233,14 @@ def test_many_steps_agree_with_sampling(setting, count, eps):
     delta=st.floats(-14.0, -1.0),
 )
 def test_between_a_null_replacement_and_shared_steps(noise, num_steps, blocks, count, delta):
-    """Above what leaks where one record contributes nothing, its lower end of that size, and below what does where both draw the same steps, shown."""
+    """No less than where one record contributes nothing, but for what the grids lose; no more than where both draw the same steps, and these are shown."""
     allocation = hs.RandomAllocation(hs.Gaussian(noise), num_steps, min(blocks, num_steps))
     found = hs.Accountant("replace").compose(allocation, count).epsilon_bracket(10.0**delta)
     shown = 2 * math.sqrt(count * allocation.num_selected) / noise
     assert found.upper <= float(hs.gdp_epsilon(shown, 10.0**delta)) * (1 + 1e-12)
     null = hs.Accountant().compose(allocation, count).epsilon_bracket(10.0**delta)
     assert found.upper >= null.lower
-    assert found.lower >= 0.5 * null.lower
+    assert found.lower >= 0.9 * null.lower
 
 
 def test_no_end_is_infinite():

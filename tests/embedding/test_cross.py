@@ -101,7 +101,7 @@ def test_cells(target, tmp_path):
 
 @pytest.mark.parametrize("target", EACH_TARGET)
 def test_mixtures(target, tmp_path):
-    """247 brackets that rest on functions of long double, down to 1e-197, hold the exact divergence of two normal laws; posterior moments hold mpmath's.
+    """247 brackets that rest on functions of long double, down to 1e-197, hold the exact divergence of two normal laws. Posterior moments are at least mpmath's.
 
     On 113 bits musl has no such functions and answers with those of double, which brackets must pay for.
     """
